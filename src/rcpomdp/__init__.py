@@ -1,0 +1,1 @@
+"""Planning under uncertainty with budgets that hold all along the way."""

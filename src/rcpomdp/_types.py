@@ -1,0 +1,14 @@
+"""Array types, so that a signature says what an array holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+IndexArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]

@@ -1,0 +1,34 @@
+"""What can be wrong with input: every message is one sentence that names the offender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """Bad input from the caller; the command line prints it and exits with 2."""
+
+
+class ModelError(InputError):
+    """A model that is not a constrained POMDP."""
+
+
+class ProblemError(InputError):
+    """An unknown problem, or a parameter it does not take."""
+
+
+class PolicyError(InputError):
+    """A policy that does not fit the model, or a policy file that cannot be used."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A closing clause that offers the nearest known word, or nothing.
+
+    >>> did_you_mean("tigre", ["tiger", "tunnels"])
+    "; did you mean 'tiger'?"
+    >>> did_you_mean("xyz", ["tiger"])
+    ''
+    """
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,93 @@
+"""Names of states, actions, observations and costs: a sequence that also finds a name's index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import overload
+
+from .errors import ModelError, did_you_mean
+
+_SUGGESTION_LIMIT = 10_000  # names among which a misspelt one is looked for
+
+
+class Labels(Sequence[Hashable]):
+    """Distinct labels in index order.
+
+    >>> names = Labels(["left", "right"], "action")
+    >>> names[1], names.index("right"), len(names)
+    ('right', 1, 2)
+    >>> names.index("rihgt")
+    Traceback (most recent call last):
+    rcpomdp.errors.ModelError: action 'rihgt' is not declared; did you mean 'right'?
+    """
+
+    def __init__(self, items: Iterable[Hashable], kind: str) -> None:
+        self._kind = kind
+        self._items: tuple[Hashable, ...] | None = tuple(items)
+        self._make: Callable[[int], Hashable] | None = None
+        self._size = len(self._items)
+        for i, item in enumerate(self._items):
+            try:
+                hash(item)
+            except TypeError:
+                raise ModelError(f"{kind} {i} has the label {item!r}, which cannot be hashed") from None
+        if len(set(self._items)) < self._size:
+            raise ModelError(f"{kind} {_first_repeated(self._items)!r} is declared twice")
+
+    @classmethod
+    def computed(cls, size: int, make: Callable[[int], Hashable], kind: str) -> Labels:
+        """Labels made on demand by ``make(index)``, which must give distinct ones."""
+        labels = cls((), kind)
+        labels._items, labels._make, labels._size = None, make, size
+        return labels
+
+    @cached_property
+    def _index(self) -> dict[Hashable, int]:
+        return {label: i for i, label in enumerate(self)}
+
+    def index(self, value: Hashable, start: int = 0, stop: int | None = None) -> int:
+        """Index of a label, given itself or as text; an unknown one is a ModelError."""
+        try:
+            if value in self._index:
+                return self._index[value]
+        except TypeError:
+            pass  # not hashable, so no label; it may still be one's text
+        by_text = {str(label): i for label, i in self._index.items()}
+        if str(value) in by_text:
+            return by_text[str(value)]
+        hint = did_you_mean(str(value), by_text) if self._size <= _SUGGESTION_LIMIT else ""
+        raise ModelError(f"{self._kind} {value!r} is not declared{hint}")
+
+    @overload
+    def __getitem__(self, i: int) -> Hashable: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Hashable, ...]: ...
+    def __getitem__(self, i: int | slice) -> Hashable | tuple[Hashable, ...]:
+        if self._items is not None:
+            return self._items[i]
+        assert self._make is not None
+        if isinstance(i, slice):
+            return tuple(map(self._make, range(*i.indices(self._size))))
+        if not -self._size <= i < self._size:
+            raise IndexError(i)
+        return self._make(i % self._size)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return (self[i] for i in range(self._size))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(label) for label in self[:4])
+        return f"Labels({shown}{', ...' if self._size > 4 else ''})"
+
+
+def _first_repeated(items: Iterable[Hashable]) -> Hashable:
+    seen: set[Hashable] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    raise AssertionError("no item is repeated")
