@@ -1,1 +1,50 @@
-"""Planning under uncertainty with budgets that hold all along the way."""
+"""Planning under uncertainty with budgets that hold all along the way.
+
+>>> import rcpomdp as rc
+>>> rc.problems.make("tiger")
+CPOMDP 'tiger': 2 states, 3 actions, 2 observations, 1 cost, discount 0.75, budget 3
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import beliefs as beliefs
+    from . import problems as problems
+    from .classes import Classes as Classes
+    from .classes import observability_classes as observability_classes
+    from .errors import InputError as InputError
+    from .errors import ModelError as ModelError
+    from .errors import PolicyError as PolicyError
+    from .errors import ProblemError as ProblemError
+    from .model import CPOMDP as CPOMDP
+
+__version__ = "0.1.0"
+
+# Public names and where they live. They are imported on first use, so that `import rcpomdp` is quick.
+_HOME = {
+    "CPOMDP": "model",
+    "Classes": "classes",
+    "InputError": "errors",
+    "ModelError": "errors",
+    "PolicyError": "errors",
+    "ProblemError": "errors",
+    "observability_classes": "classes",
+}
+_MODULES = ["beliefs", "problems"]
+
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - all of them are strings
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

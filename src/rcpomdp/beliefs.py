@@ -1,0 +1,125 @@
+"""Beliefs over a model: Bayes' rule, observation probabilities, expected reward and cost.
+
+A belief is sparse. Functions take a `Belief`, a vector over all states, or ``{label: probability}``.
+
+>>> import rcpomdp as rc
+>>> model = rc.problems.make("tiger")
+>>> b = rc.beliefs.initial(model)
+>>> b = rc.beliefs.update(model, b, action=0, observation=0)
+>>> b.probabilities.round(3).tolist()
+[0.85, 0.15]
+>>> rc.beliefs.expected_reward(model, b, 0)
+-1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._types import FloatArray, IndexArray
+from .errors import InputError
+from .kernels import belief as kernels
+from .model import CPOMDP
+
+
+class Belief(NamedTuple):
+    """A probability distribution over states, by its support."""
+
+    states: IndexArray  # [m] increasing
+    probabilities: FloatArray  # [m] positive, summing to 1
+
+    def dense(self, n_states: int) -> FloatArray:
+        """The belief as a vector over all states."""
+        vector = np.zeros(n_states)
+        vector[self.states] = self.probabilities
+        return vector
+
+
+class Branch(NamedTuple):
+    """What follows an action under one observation."""
+
+    observation: int
+    probability: float  # p(o | b, a) > 0
+    belief: Belief
+
+
+def from_dense(vector: FloatArray) -> Belief:
+    """The sparse form of a probability vector."""
+    support = np.flatnonzero(vector).astype(np.int32)
+    return Belief(support, np.ascontiguousarray(vector[support], dtype=np.float64))
+
+
+def initial(model: CPOMDP) -> Belief:
+    """b_0."""
+    return from_dense(model.initial_belief)
+
+
+def as_belief(model: CPOMDP, belief: Belief | Mapping[Any, float] | Any) -> Belief:
+    """A `Belief` from any of its forms; one that is no distribution over the states is a ModelError."""
+    if isinstance(belief, Belief):
+        return belief
+    return initial(model.with_initial_belief(belief))
+
+
+def update(model: CPOMDP, belief: Any, action: int, observation: int) -> Belief:
+    """``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1)."""
+    b = as_belief(model, belief)
+    _check_index(action, model.n_actions, "action")
+    _check_index(observation, model.n_observations, "observation")
+    states = np.empty(model.n_states, dtype=np.int32)
+    probs = np.empty(model.n_states)
+    size, p = kernels.update(model.arrays, *b, action, observation, *_scratch(model), states, probs)
+    if p == 0:
+        raise InputError(
+            f"observation {model.observations[observation]!r} is impossible after action "
+            f"{model.actions[action]!r} in this belief"
+        )
+    return Belief(states[:size].copy(), probs[:size].copy())
+
+
+def observation_probabilities(model: CPOMDP, belief: Any, action: int) -> FloatArray:
+    """p(o | b, a) for every observation, [O]."""
+    _check_index(action, model.n_actions, "action")
+    p = np.empty(model.n_observations)
+    kernels.observation_probabilities(model.arrays, *as_belief(model, belief), action, *_scratch(model), p)
+    return p
+
+
+def branches(model: CPOMDP, belief: Any, action: int) -> list[Branch]:
+    """Every observation that can follow, its probability and the belief it leads to."""
+    _check_index(action, model.n_actions, "action")
+    p = np.empty(model.n_observations)
+    start = np.empty(model.n_observations + 1, dtype=np.int64)
+    states, probs = kernels.branch(
+        model.arrays, *as_belief(model, belief), action, *_scratch(model), p, start
+    )
+    return [
+        Branch(int(o), float(p[o]), Belief(states[start[o] : start[o + 1]], probs[start[o] : start[o + 1]]))
+        for o in np.flatnonzero(p)
+    ]
+
+
+def expected_reward(model: CPOMDP, belief: Any, action: int) -> float:
+    """``R(b, a) = Σ_s b(s) R(s, a)``."""
+    _check_index(action, model.n_actions, "action")
+    b = as_belief(model, belief)
+    return float(kernels.expectation(model.reward, action, *b))
+
+
+def expected_cost(model: CPOMDP, belief: Any, action: int) -> FloatArray:
+    """``C_k(b, a) = Σ_s b(s) C_k(s, a)``, [K]."""
+    _check_index(action, model.n_actions, "action")
+    b = as_belief(model, belief)
+    return np.array([kernels.expectation(c, action, *b) for c in model.cost])
+
+
+def _scratch(model: CPOMDP) -> tuple[FloatArray, IndexArray]:
+    return np.zeros(model.n_states), np.empty(model.n_states, dtype=np.int32)
+
+
+def _check_index(i: int, size: int, what: str) -> None:
+    if not 0 <= i < size:
+        raise InputError(f"{what} {i} is not between 0 and {size - 1}")

@@ -1,0 +1,50 @@
+"""The one decorator for compiled code, and where its cache lives.
+
+numba's own cache notices a change in the file of a cached function but not in a callee's file, and then
+keeps returning the old answer. So the cache folder is named by a hash of all kernel sources: any edit starts
+afresh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def cache_folder() -> Path:
+    """Folder of the compiled kernels: below NUMBA_CACHE_DIR or XDG_CACHE_HOME where set, else ~/.cache."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "rcpomdp" / f"kernels-{digest.hexdigest()[:16]}"
+
+
+_FOLDER = cache_folder()
+
+
+def is_compiled() -> bool:
+    """Whether kernels were compiled before on this machine, so that a start is quick."""
+    return any(_FOLDER.glob("*/*.nbc"))
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile with numba: cached, without the interpreter lock, with IEEE division and no fast-math."""
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(_FOLDER)  # read at decoration; other users of numba keep their own
+    try:
+        try:
+            compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        except RuntimeError:  # no place to write a cache: compile at every start instead
+            compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    finally:
+        config.CACHE_DIR = before
+    return cast(_Function, compiled)
