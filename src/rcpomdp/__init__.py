@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import beliefs as beliefs
+    from . import bounds as bounds
+    from . import policies as policies
     from . import problems as problems
     from .classes import Classes as Classes
     from .classes import observability_classes as observability_classes
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
     from .errors import ModelError as ModelError
     from .errors import PolicyError as PolicyError
     from .errors import ProblemError as ProblemError
+    from .io import load_policy as load_policy
+    from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
+    from .simulation import Simulation as Simulation
+    from .simulation import simulate as simulate
 
 __version__ = "0.1.0"
 
@@ -31,9 +37,13 @@ _HOME = {
     "ModelError": "errors",
     "PolicyError": "errors",
     "ProblemError": "errors",
+    "Simulation": "simulation",
+    "load_policy": "io",
     "observability_classes": "classes",
+    "save_policy": "io",
+    "simulate": "simulation",
 }
-_MODULES = ["beliefs", "problems"]
+_MODULES = ["beliefs", "bounds", "policies", "problems"]
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - all of them are strings
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from . import _validation as check
 from ._types import FloatArray
 from .errors import ModelError
 from .labels import Labels
@@ -33,6 +35,8 @@ def tabulate(
             raise ModelError(f"the model has no {what}")
     labels = (s_labels, a_labels, o_labels)
     ended = _terminal_states(terminal, s_labels)
+    _arity(transition, "transition", ("(s, a)",))
+    _arity(observation, "observation", ("(a, s')",))
 
     def successors(s: int, a: int) -> Mapping[Any, float]:
         if s in ended:
@@ -49,23 +53,26 @@ def tabulate(
 
     def expected(function: Callable[..., Any], what: str) -> FloatArray:
         """X[s, a, i] of a function that returns one value (i = 0) or several."""
-        arity = _arity(function, what)
+        arity = _arity(function, what, ("(s, a)", "(s, a, s')", "(s, a, s', o)"))
         tables: FloatArray | None = None
         for s in sorted(set(range(len(s_labels))) - ended):
             for a in range(len(a_labels)):
                 where = f"{what} of state {s_labels[s]!r} under action {a_labels[a]!r}"
-                values = _average(function, where, arity, s, a, t_tables, z_tables, labels)
-                if tables is None:
-                    tables = np.zeros((len(s_labels), len(a_labels), values.size))
-                if values.size != tables.shape[2]:
-                    raise ModelError(f"{where} has {values.size} values, elsewhere {tables.shape[2]}")
-                tables[s, a] = values
+                outcomes = _outcomes(function, where, arity, s, a, t_tables, z_tables, labels)
+                for _, values in outcomes:
+                    if tables is None:
+                        tables = np.zeros((len(s_labels), len(a_labels), values.size))
+                    if values.size != tables.shape[2]:
+                        found = check.count(values.size, "value")
+                        raise ModelError(f"{where} has {found}, elsewhere {tables.shape[2]}")
+                if tables is not None and outcomes:
+                    tables[s, a] = _average(outcomes)
         return np.zeros((len(s_labels), len(a_labels), 1)) if tables is None else tables
 
     reward_table = expected(reward, "reward")
     if reward_table.shape[2] != 1:
         raise ModelError(f"reward gives {reward_table.shape[2]} values; it must be one number")
-    functions = [] if cost is None else [cost] if callable(cost) else list(cost)
+    functions = _cost_functions(cost)
     cost_tables = [np.moveaxis(expected(f, "cost"), 2, 0) for f in functions]
 
     if initial is None:
@@ -104,11 +111,9 @@ def _tables(
             row: _Row = {}
             where = f"{what} of state {states[s]!r} under action {actions[a]!r}"
             for label, probability in rows(s, a).items():
-                try:
-                    column = columns.index(label)
-                except ModelError as error:
-                    raise ModelError(f"{where}: {error}") from None
-                row[column] = _probability(probability, f"{where} gives {label!r} probability")
+                column = check.label_index(columns, label, where)
+                p = check.real_number(probability, f"{where} gives {label!r} probability")
+                row[column] = row.get(column, 0.0) + p
             table.append(row)
         tables.append(table)
     return tables
@@ -121,7 +126,7 @@ def _matrix(table: list[_Row], width: int) -> sp.csr_array[np.float64]:
     return sp.csr_array((probability, column, pointer), shape=(len(table), width))
 
 
-def _average(
+def _outcomes(
     function: Callable[..., Any],
     where: str,
     arity: int,
@@ -130,39 +135,39 @@ def _average(
     t_tables: list[list[_Row]],
     z_tables: list[list[_Row]],
     labels: tuple[Labels, Labels, Labels],
-) -> FloatArray:
-    """``Σ_{s', o} T(s, a, s') Z(s', a, o) f(s, a, s', o)``, as far as f has arguments."""
+) -> list[tuple[float, FloatArray]]:
+    """``(T(s, a, s') Z(s', a, o), f(s, a, s', o))`` for all s' and o that may follow, if f takes them."""
     states, actions, observations = labels
     here = (states[s], actions[a])
     if arity == 2:
-        return _numbers(function(*here), where)
-    total: Any = 0.0
-    weight = 0.0
+        return [(1.0, _numbers(function(*here), where))]
+    outcomes = []
     for s_next, p in t_tables[a][s].items():
         for o, q in z_tables[a][s_next].items() if arity == 4 else ((0, 1.0),):
             if p * q > 0:
                 there = (states[s_next], observations[o])[: arity - 2]
-                total = total + p * q * _numbers(function(*here, *there), where)
-                weight += p * q
-    # Rows within rounding of 1 are rescaled; what does not sum to 1 at all is refused with the rows.
-    return np.atleast_1d(np.asarray(total, dtype=np.float64) / (weight or 1.0))
+                outcomes.append((p * q, _numbers(function(*here, *there), where)))
+    return outcomes
+
+
+def _average(outcomes: list[tuple[float, FloatArray]]) -> FloatArray:
+    """The weighted mean: rows within rounding of 1 are rescaled.
+
+    Rows that are no distribution, and values that are not finite, are refused when the model is made.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        total: FloatArray = sum((weight * values for weight, values in outcomes), start=np.zeros(1))
+        return total / sum(weight for weight, _ in outcomes)
 
 
 def _numbers(value: Any, where: str) -> FloatArray:
     try:
-        array = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
+        array = np.atleast_1d(check.real_array(value, where))
+    except ModelError:
         array = np.empty((0, 0))
     if array.ndim > 1:
-        raise ModelError(f"{where} is {value!r}, not a number")
+        raise ModelError(f"{where} is {short(value)}, not a number")
     return array
-
-
-def _probability(value: Any, where: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{where} {value!r}, not a number") from None
 
 
 def _call(function: Callable[..., Any], what: str, *args: Hashable, or_none: bool = False) -> Any:
@@ -170,27 +175,34 @@ def _call(function: Callable[..., Any], what: str, *args: Hashable, or_none: boo
     if isinstance(result, Mapping) or (or_none and result is None):
         return result
     given = ", ".join(map(repr, args))
-    raise ModelError(f"{what}({given}) returned {result!r}, not a mapping from labels to probabilities")
+    raise ModelError(f"{what}({given}) returned {short(result)}, not a mapping from labels to probabilities")
 
 
-def _arity(function: Callable[..., Any], what: str) -> int:
-    """How many of (s, a, s', o) a reward or cost function takes."""
+def _arity(function: Any, what: str, forms: tuple[str, ...]) -> int:
+    """How many labels a function is called with: the fewest, from 2 on, that it takes."""
+    wanted = " or ".join((", ".join(forms[:-1]), forms[-1])) if len(forms) > 1 else forms[0]
+    if not callable(function):
+        raise ModelError(f"{what} has type {type(function).__name__}; it must be a function of {wanted}")
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except ValueError:
         return 2  # a builtin without a signature
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = sum(p.kind in positional and p.default is p.empty for p in parameters)
-    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters) and count < 2:
-        return 2
-    if not 2 <= count <= 4:
-        raise ModelError(
-            f"{what} takes {count} arguments; it may depend on (s, a), (s, a, s') or (s, a, s', o)"
-        )
-    return count
+    for count in range(2, 2 + len(forms)):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return count
+    raise ModelError(f"{what} takes {signature}; it must be a function of {wanted}")
+
+
+def _cost_functions(cost: Any) -> list[Any]:
+    if cost is None:
+        return []
+    return [cost] if callable(cost) or not isinstance(cost, Iterable) else list(cost)
 
 
 def _terminal_states(terminal: Iterable[Hashable] | Callable[[Any], bool], states: Labels) -> set[int]:
     if callable(terminal):
         return {s for s, label in enumerate(states) if terminal(label)}
-    return {states.index(label) for label in terminal}
+    return set(check.state_indices(terminal, states, "terminal"))

@@ -6,7 +6,10 @@ Rows are probability distributions: entries in [0, 1] that sum to 1. A sum off b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from numbers import Real
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -14,35 +17,83 @@ import scipy.sparse as sp
 
 from ._types import AnyArray, FloatArray, IndexArray, IntArray
 from .errors import ModelError
-from .labels import Labels
+from .labels import Labels, listed
 
 ROW_TOLERANCE = 1e-5
 _EXACT = 1e-12  # a sum this near to 1 is left as it is, so that files round-trip bit by bit
+
+_REAL = (Real, Decimal, np.bool_)
 
 Rows = tuple[IntArray, IndexArray, FloatArray]  # (pointer, column, probability), as in ModelArrays
 
 
 def real_array(values: Any, what: str) -> FloatArray:
-    """Values as float64, refused with a sentence if they are not an array of real numbers."""
+    """Values as float64, refused with a sentence if they are not an array of real numbers.
+
+    A lone item that is no number, such as None, becomes NaN: the check that follows names its place.
+    """
+    if sp.issparse(values):
+        raise ModelError(f"{what} is a sparse matrix; give a dense array")
     try:
         array: AnyArray = np.asarray(values)
     except ValueError:
         raise ModelError(f"{what} is ragged: its rows have different lengths") from None
+    if array.dtype == np.object_ and (array.ndim or isinstance(values, _REAL)):
+        array = np.array([_float(item) for item in array.flat], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "buif":
         raise ModelError(f"{what} is not an array of real numbers (its dtype is {array.dtype})")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.asarray(array, dtype=np.float64, order="C")
+
+
+def _float(item: Any) -> float:
+    try:
+        return float(item) if isinstance(item, _REAL) else np.nan
+    except OverflowError:
+        return np.inf if item > 0 else -np.inf
+
+
+def real_number(value: Any, what: str) -> float:
+    """A value as a float, refused with a sentence that starts with `what` if it is not a real number."""
+    try:
+        number = real_array(value, what)
+    except ModelError:
+        raise ModelError(f"{what} {short(value)}, not a number") from None
+    if number.ndim:
+        raise ModelError(f"{what} {short(value)}, not a number")
+    return float(number)
+
+
+def label_index(labels: Labels, label: Hashable, where: str) -> int:
+    """Index of a label; the error for an unknown one says where it stood."""
+    try:
+        return labels.index(label)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+
+
+def state_indices(given: Any, states: Labels, what: str) -> list[int]:
+    """Indices of some states, given by their labels or by a mask."""
+    if isinstance(given, str):  # it would be read as a list of letters
+        raise ModelError(f"{what} is {given!r}, not a list")
+    items = listed(given, f"{what} is")
+    if items and all(isinstance(i, bool | np.bool_) for i in items) and not isinstance(states[0], bool):
+        if len(items) != len(states):
+            n = count(len(states), "state")
+            raise ModelError(f"{what} mask has length {len(items)}, but the model has {n}")
+        return [s for s, is_in in enumerate(items) if is_in]
+    return [label_index(states, label, what) for label in items]
 
 
 def split_by_action(given: Any, what: str) -> list[sp.csr_array[np.float64]]:
     """One canonical CSR matrix per action, from a dense [a, ., .] array or a sequence of matrices."""
     if sp.issparse(given):
         raise ModelError(f"{what} is one sparse matrix; give a list of them, one per action")
-    if isinstance(given, Sequence) and any(sp.issparse(item) for item in given):
+    if isinstance(given, Sequence) and not isinstance(given, str):
         matrices = list(given)
     else:
         array = real_array(given, what)
         if array.ndim != 3:
-            raise ModelError(f"{what} has {array.ndim} dimensions, not the 3 of [action, from, to]")
+            raise ModelError(f"{what} has {count(array.ndim, 'dimension')}, not the 3 of [action, from, to]")
         matrices = list(array)
     if not matrices:
         raise ModelError(f"{what} has no action")
@@ -54,14 +105,25 @@ def _canonical(matrix: Any, what: str) -> sp.csr_array[np.float64]:
         matrix = real_array(matrix, what)
     elif (dtype := np.dtype(getattr(matrix, "dtype", None))).kind not in "buif":
         raise ModelError(f"{what} is not an array of real numbers (its dtype is {dtype})")
+    elif hasattr(matrix, "check_format"):
+        _check_indices(matrix, what)
     if matrix.ndim != 2:
-        raise ModelError(f"{what} has {matrix.ndim} dimensions, not 2")
+        raise ModelError(f"{what} has {count(matrix.ndim, 'dimension')}, not the 2 of [from, to]")
     csr = sp.csr_array(matrix, dtype=np.float64)
     if not csr.has_canonical_format or (csr.data == 0).any():
         csr = csr.copy()  # the caller's matrix is never changed
         csr.sum_duplicates()
         csr.eliminate_zeros()
     return csr
+
+
+def _check_indices(matrix: Any, what: str) -> None:
+    """Kernels trust the indices, which scipy does not look at when a matrix is made."""
+    alias = type(matrix)(matrix)  # shares the entries; the check may tidy its attributes
+    try:
+        alias.check_format(full_check=True)
+    except ValueError as error:
+        raise ModelError(f"{what} is not a well-formed sparse matrix: {error}") from None
 
 
 def check_shapes(matrices: Sequence[sp.csr_array[np.float64]], shape: tuple[int, int], what: str) -> None:
@@ -145,7 +207,11 @@ def matrices(rows: Rows, shape: tuple[int, int]) -> tuple[sp.csr_array[np.float6
     for first in range(0, len(pointer) - 1, n):
         p = pointer[first : first + n + 1]
         entries = slice(p[0], p[-1])
-        split.append(sp.csr_array((probability[entries], column[entries], p - p[0]), shape=shape))
+        # int32 where it fits: scipy would copy the columns to match a wider pointer
+        width = np.int32 if p[-1] - p[0] <= np.iinfo(np.int32).max else np.int64
+        own_pointer = (p - p[0]).astype(width)
+        own_pointer.setflags(write=False)
+        split.append(sp.csr_array((probability[entries], column[entries], own_pointer), shape=shape))
     return tuple(split)
 
 
@@ -199,7 +265,7 @@ def budget_vector(budget: Any, costs: Labels) -> FloatArray:
         return np.full(k, np.inf)
     vector = real_array(budget, "budget").reshape(-1)
     if vector.shape != (k,):
-        raise ModelError(f"budget has length {len(vector)}, but the model has {_count(k, 'cost')}")
+        raise ModelError(f"budget has length {len(vector)}, but the model has {count(k, 'cost')}")
     for name, value in zip(costs, vector, strict=True):
         if np.isnan(value):
             raise ModelError(f"budget of {name!r} is not a number")
@@ -210,14 +276,12 @@ def budget_vector(budget: Any, costs: Labels) -> FloatArray:
 
 def check_discount(discount: Any) -> float:
     """A discount lies in [0, 1)."""
-    try:
-        gamma = float(discount)
-    except (TypeError, ValueError):
-        raise ModelError(f"discount is {discount!r}, not a number") from None
+    gamma = real_number(discount, "discount is")
     if not 0 <= gamma < 1:
         raise ModelError(f"discount is {gamma!r}, outside [0, 1)")
     return gamma
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+def count(n: int, noun: str) -> str:
+    """A number and its noun, as in "1 state" and "2 states"."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")

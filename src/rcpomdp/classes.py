@@ -48,10 +48,23 @@ def observability_classes(model: CPOMDP) -> Classes:
     >>> rc.observability_classes(rc.problems.make("crs-4-4")).n_classes  # 25 cells and the end
     26
     """
-    from .kernels.classes import close
+    from .kernels.classes import NONE, Partition, close
 
-    root, reachable = close(model.arrays, np.flatnonzero(model.initial_belief))
-    root = np.where(reachable, root, model.n_states)
+    m, n = model.arrays, model.n_states
+    # One entry, and one pair, for each (s, a, s', o) at most; what is not used is never touched.
+    row = m.t_next + n * np.repeat(np.arange(model.n_actions), np.diff(m.t_ptr[::n]))
+    entries = int(np.diff(m.z_ptr)[row].sum())
+    partition = Partition(
+        parent=np.arange(n),
+        head=np.full(n, NONE),
+        label=np.empty(entries, dtype=np.int64),
+        state=np.empty(entries, dtype=np.int64),
+        link=np.empty(entries, dtype=np.int64),
+        by_label=np.full(model.n_actions * model.n_observations, NONE),
+        pairs=np.empty((entries, 2), dtype=np.int64),
+    )
+    reachable = close(m, np.flatnonzero(model.initial_belief), partition)
+    root = np.where(reachable, partition.parent, n)
     _, first, class_of = np.unique(root, return_index=True, return_inverse=True)
     order = np.argsort(class_of, kind="stable")
     rank = np.empty_like(order)

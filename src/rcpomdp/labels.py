@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import overload
+from reprlib import repr as short
+from typing import Any, overload
 
 from .errors import ModelError, did_you_mean
 
@@ -24,14 +25,15 @@ class Labels(Sequence[Hashable]):
 
     def __init__(self, items: Iterable[Hashable], kind: str) -> None:
         self._kind = kind
-        self._items: tuple[Hashable, ...] | None = tuple(items)
+        self._items: tuple[Hashable, ...] | None = listed(items, f"{kind} labels are")
         self._make: Callable[[int], Hashable] | None = None
         self._size = len(self._items)
         for i, item in enumerate(self._items):
             try:
                 hash(item)
             except TypeError:
-                raise ModelError(f"{kind} {i} has the label {item!r}, which cannot be hashed") from None
+                shown = short(item)
+                raise ModelError(f"{kind} {i} has the label {shown}, which cannot be hashed") from None
         if len(set(self._items)) < self._size:
             raise ModelError(f"{kind} {_first_repeated(self._items)!r} is declared twice")
 
@@ -46,6 +48,10 @@ class Labels(Sequence[Hashable]):
     def _index(self) -> dict[Hashable, int]:
         return {label: i for i, label in enumerate(self)}
 
+    @cached_property
+    def _index_by_text(self) -> dict[str, int]:
+        return {str(label): i for label, i in self._index.items()}
+
     def index(self, value: Hashable, start: int = 0, stop: int | None = None) -> int:
         """Index of a label, given itself or as text; an unknown one is a ModelError."""
         try:
@@ -53,7 +59,7 @@ class Labels(Sequence[Hashable]):
                 return self._index[value]
         except TypeError:
             pass  # not hashable, so no label; it may still be one's text
-        by_text = {str(label): i for label, i in self._index.items()}
+        by_text = self._index_by_text
         if str(value) in by_text:
             return by_text[str(value)]
         hint = did_you_mean(str(value), by_text) if self._size <= _SUGGESTION_LIMIT else ""
@@ -82,6 +88,15 @@ class Labels(Sequence[Hashable]):
     def __repr__(self) -> str:
         shown = ", ".join(repr(label) for label in self[:4])
         return f"Labels({shown}{', ...' if self._size > 4 else ''})"
+
+
+def listed(items: Any, what: str) -> tuple[Any, ...]:
+    """The items of an iterable; anything else is refused with a sentence that starts with `what`."""
+    try:
+        iterator = iter(items)
+    except TypeError:
+        raise ModelError(f"{what} {short(items)}, not a list") from None
+    return tuple(iterator)
 
 
 def _first_repeated(items: Iterable[Hashable]) -> Hashable:

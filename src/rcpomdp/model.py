@@ -223,10 +223,17 @@ class CPOMDP:
         return check.matrices((m.z_ptr, m.z_obs, m.z_prob), (self.n_states, self.n_observations))
 
     @cached_property
+    def spending_limit(self) -> FloatArray:
+        """What may be spent, [K]: the budget and a tolerance for rounding, ``ĉ + 1e-9 max(1, ĉ)``."""
+        limit: FloatArray = self.budget + 1e-9 * np.maximum(1.0, self.budget)
+        limit.setflags(write=False)
+        return limit
+
+    @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all numbers of the model; labels and name do not count."""
+        """SHA-256 of all numbers of the model but the budget; labels and name do not count either."""
         digest = hashlib.sha256()
-        for part in (*self.arrays[:-1], self.initial_belief, self.budget, np.float64(self.discount)):
+        for part in (*self.arrays[:-1], self.initial_belief, np.float64(self.discount)):
             array = np.ascontiguousarray(part)
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(array.data)
@@ -248,9 +255,11 @@ class CPOMDP:
 
     def scalarised(self, weights: Any) -> CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
-        lam = check.real_array(weights, "weights").reshape(-1)
+        lam = check.real_array(weights, "weight vector").reshape(-1)
         if lam.shape != (self.n_costs,):
-            raise ModelError(f"weights have length {len(lam)}, but the model has {self.n_costs} costs")
+            raise ModelError(
+                f"weights have length {len(lam)}, but the model has {check.count(self.n_costs, 'cost')}"
+            )
         if not np.isfinite(lam).all():
             raise ModelError(f"weight {int(np.argmin(np.isfinite(lam)))} is not a finite number")
         reward = self.reward - np.tensordot(lam, self.cost, axes=1)
@@ -265,10 +274,10 @@ class CPOMDP:
     def __repr__(self) -> str:
         budget = ", ".join(f"{c:.12g}" for c in self.budget)
         parts = [
-            _count(self.n_states, "state"),
-            _count(self.n_actions, "action"),
-            _count(self.n_observations, "observation"),
-            _count(self.n_costs, "cost"),
+            check.count(self.n_states, "state"),
+            check.count(self.n_actions, "action"),
+            check.count(self.n_observations, "observation"),
+            check.count(self.n_costs, "cost"),
             f"discount {self.discount:.12g}",
         ]
         if self.n_costs:
@@ -297,17 +306,12 @@ class CPOMDP:
         self._set(**state)
 
     def _check_terminal(self, terminal: Any) -> None:
-        if isinstance(terminal, np.ndarray) and terminal.dtype == np.bool_:
-            if terminal.shape != (self.n_states,):
-                raise ModelError(f"terminal mask has shape {terminal.shape}, not ({self.n_states},)")
-            given = np.flatnonzero(terminal)
-        else:
-            given = np.array([self.states.index(label) for label in terminal], dtype=np.int64)
-        for s in given[~self.terminal[given]]:
-            raise ModelError(
-                f"terminal state {self.states[int(s)]!r} must keep to itself without reward or cost under "
-                f"every action"
-            )
+        for s in check.state_indices(terminal, self.states, "terminal"):
+            if not self.terminal[s]:
+                raise ModelError(
+                    f"terminal state {self.states[s]!r} must keep to itself without reward or cost under "
+                    f"every action"
+                )
 
 
 def _labels(given: Iterable[Hashable] | None, size: int, kind: str, letter: str) -> Labels:
@@ -315,7 +319,8 @@ def _labels(given: Iterable[Hashable] | None, size: int, kind: str, letter: str)
         return Labels.computed(size, f"{letter}{{}}".format, kind)
     labels = given if isinstance(given, Labels) else Labels(given, kind)
     if len(labels) != size:
-        raise ModelError(f"{_count(len(labels), kind + ' label')} given for {_count(size, kind)}")
+        given_count = check.count(len(labels), f"{kind} label")
+        raise ModelError(f"{given_count} given for {check.count(size, kind)}")
     return labels
 
 
@@ -331,14 +336,16 @@ def _cost_list(cost: Any) -> list[FloatArray]:
         return []
     array = check.real_array(cost, "cost")
     if array.ndim not in {2, 3, 4, 5}:
-        raise ModelError(f"cost has {array.ndim} dimensions; give C[s, a] or C[k, s, a]")
+        dimensions = check.count(array.ndim, "dimension")
+        raise ModelError(f"cost has {dimensions}; give C[s, a] or C[k, s, a]")
     return [array] if array.ndim == 2 else list(array)
 
 
 def _dense(belief: Mapping[Any, float], states: Labels) -> FloatArray:
     vector = np.zeros(len(states))
     for label, probability in belief.items():
-        vector[states.index(label)] = probability
+        s = check.label_index(states, label, "initial belief")
+        vector[s] += check.real_number(probability, f"initial belief gives {label!r} probability")
     return vector
 
 
@@ -351,7 +358,3 @@ def _absorbing_for_nothing(arrays: ModelArrays) -> BoolArray:
     free = (arrays.reward == 0).all(axis=1) & (arrays.cost == 0).all(axis=(0, 2))
     mask: BoolArray = stays.reshape(m, n).all(axis=0) & free
     return mask
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")

@@ -15,7 +15,7 @@ from .jit import kernel
 
 @kernel
 def _sort(values: IndexArray, n: int) -> None:
-    """Sort ``values[:n]`` by Shell's method: supports are short, and it compiles ten times faster than sort()."""
+    """Sort ``values[:n]`` by Shell's method: supports are short, and sort() is slow to compile."""
     gap = 1
     while gap < n // 3:
         gap = 3 * gap + 1
@@ -83,7 +83,7 @@ def update(
     next_states: IndexArray,
     next_probs: FloatArray,
 ) -> tuple[int, float]:
-    """Write ``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1); return its support size and p(o | b, a)."""
+    """Write ``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1); return support size and p(o | b, a)."""
     n = predict(m, states, probs, a, acc, touched)
     size = 0
     total = 0.0

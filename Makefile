@@ -1,0 +1,42 @@
+# Two commands: `make demo` and `make test`. Each sets up what it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint setup bench clean
+
+demo: $(READY)
+	$(BIN)/rcpomdp problems
+	@echo
+	@echo "Always drive into tunnel A: the best a C-POMDP can do, at twice the price in half of the runs."
+	$(BIN)/rcpomdp simulate --problem ce --policy blind:tunnel-A
+	@echo
+	@echo "Take tunnel B at once: the best that never promises more than the budget."
+	$(BIN)/rcpomdp simulate --problem ce --policy blind:tunnel-B
+	@echo
+	@echo "Greedy in a bound that knows no budget."
+	$(BIN)/rcpomdp simulate --problem tunnels --policy fib
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup: $(READY)
+
+bench: $(READY)
+	$(BIN)/python benchmarks/ground.py
+
+# Recreated from nothing if a first attempt was cut short: the mark is made last.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rcpomdp needs Python 3.11 or later")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

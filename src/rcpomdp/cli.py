@@ -1,0 +1,298 @@
+"""The command line: parse, call, print.
+
+Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 bad input, 3 infeasible,
+4 stopped before its goal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from . import __version__, problems
+from .errors import InputError, ProblemError
+
+FAILED, BAD_INPUT, STOPPED = 1, 2, 4
+_PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
+
+app = typer.Typer(
+    help="Planning under uncertainty with budgets that hold all along the way.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Parameters = Annotated[
+    list[str] | None, typer.Option("-p", "--param", metavar="KEY=VALUE", help="A parameter of the problem.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(standalone_mode=False)
+    except InputError as error:
+        code = _complain(str(error), BAD_INPUT)
+    except typer.Exit as exit_:
+        code = exit_.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = _complain("stopped before anything was done", STOPPED)
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error, which explains itself
+            error.show()
+            code = error.exit_code
+        elif os.environ.get("RCPOMDP_DEBUG"):
+            raise
+        else:
+            detail = " ".join(str(error).split()) or "no detail was given"
+            code = _complain(
+                f"failed: {type(error).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED
+            )
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say no more
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command("problems")
+def _problems(as_json: AsJson = False) -> None:
+    """List the problems: names, sizes, discount, budget."""
+    rows = [_problem_row(name, problem) for name, problem in problems.catalogue().items()]
+    if as_json:
+        _print_json(rows)
+        return
+    table = Table(box=None, header_style="bold")
+    for title in ("name", "states", "actions", "observations", "discount", "budget", "what it is"):
+        table.add_column(title, justify="left" if title in {"name", "what it is"} else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_text(row[key]) for key in row))
+    _stdout().print(table)
+
+
+@app.command("info")
+def _info(
+    problem: Annotated[str, typer.Argument(help="Name of a problem.")],
+    param: Parameters = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a problem: parameters, sizes, rewards, costs, structure."""
+    chosen = problems.get(problem)
+    given = _parameters(param)
+    model = chosen.make(**given)
+    _announce_compilation()
+    from .classes import observability_classes
+
+    classes = observability_classes(model)
+    facts: dict[str, Any] = {
+        "name": chosen.name,
+        "summary": chosen.summary,
+        "states": model.n_states,
+        "terminal_states": int(model.terminal.sum()),
+        "actions": [str(a) for a in model.actions],
+        "observations": [str(o) for o in model.observations],
+        "discount": model.discount,
+        "initial_support": int((model.initial_belief > 0).sum()),
+        "reward_range": [float(model.reward.min()), float(model.reward.max())],
+        "costs": [
+            {"name": str(name), "budget": _finite(budget), "largest": float(cost.max())}
+            for name, budget, cost in zip(model.costs, model.budget, model.cost, strict=True)
+        ],
+        "transitions": int(model.arrays.t_prob.size),
+        "observation_entries": int(model.arrays.z_prob.size),
+        "observability_classes": int(classes.reachable.sum()),
+        "largest_class": int(classes.sizes[classes.reachable].max()),
+        "unreachable_states": int(classes.sizes[~classes.reachable].sum()),
+        "parameters": {key: _jsonable(given.get(key, p.default)) for key, p in chosen.parameters.items()},
+        "fingerprint": model.fingerprint,
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for key, value in facts.items():
+        table.add_row(key.replace("_", " "), _text(value))
+    _stdout().print(table)
+
+
+@app.command("simulate")
+def _simulate(
+    problem: Annotated[str, typer.Option("--problem", help="Name of a problem.")],
+    policy: Annotated[
+        str, typer.Option("--policy", help="blind:ACTION, random, qmdp, fib, or the path of a policy file.")
+    ],
+    param: Parameters = None,
+    runs: Annotated[int, typer.Option(help="Number of runs.")] = 1000,
+    steps: Annotated[int, typer.Option(help="Most steps of a run.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; the rows do not depend on it.")] = 1,
+    rows: Annotated[str | None, typer.Option(metavar="FILE", help="Write one row per run as CSV.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a policy: reward, costs, violation rate."""
+    model = problems.make(problem, **_parameters(param))
+    _announce_compilation()
+    from .policies.named import from_name
+    from .simulation import simulate
+
+    chosen = from_name(model, policy)
+    with _progress(f"{problem}, {policy}", runs) as progress:
+        result = simulate(model, chosen, runs, steps, seed, workers, progress)
+    if rows is not None:
+        _write_csv(rows, list(result.rows()))
+    if as_json:
+        _print_json({"problem": problem, "policy": policy, **result.summary()})
+    else:
+        _stdout().print(_simulation_table(problem, policy, result.summary()))
+    if result.runs < result.requested:
+        raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
+
+
+def _simulation_table(problem: str, policy: str, summary: dict[str, Any]) -> Table:
+    head = f"{problem}, {policy}: {summary['runs']} runs of at most {summary['steps']} steps, "
+    head += f"seed {summary['seed']}"
+    table = Table(title=head, title_justify="left", box=None, header_style="bold")
+    table.add_column("quantity", no_wrap=True)
+    for title in ("mean", "± s.e.", "beyond the horizon", "budget"):
+        table.add_column(title, justify="right", no_wrap=True)
+
+    def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
+        table.add_row(name, _text(estimate["mean"]), _text(estimate["se"]), tail, budget)
+
+    add("violation rate", summary["violation_rate"])
+    add("discounted reward", summary["reward"], f"≤ {_text(summary['reward']['truncation'])}")
+    for cost in summary["costs"]:
+        tail = f"≤ {_text(cost['truncation'])}"
+        add(f"discounted {cost['name']}", cost, tail, _text(cost["budget"]))
+        add(f"{cost['name']} as expected on the way", cost["spent"])
+    add("realised overrun rate", summary["overrun_rate"])
+    add("steps", summary["length"])
+    return table
+
+
+def _problem_row(name: str, problem: problems.Problem | ProblemError) -> dict[str, Any]:
+    sizes: tuple[int | None, ...] = (None, None, None)
+    defaults: dict[str, Any] = {}
+    if isinstance(problem, ProblemError):
+        summary = str(problem)
+    else:
+        summary, sizes = problem.summary, problem.sizes or sizes
+        defaults = {key: _jsonable(default) for key, (default, _) in problem.parameters.items()}
+    return {
+        "name": name,
+        "states": sizes[0],
+        "actions": sizes[1],
+        "observations": sizes[2],
+        "discount": defaults.get("discount"),
+        "budget": defaults.get("budget"),
+        "summary": summary,
+    }
+
+
+def _parameters(given: list[str] | None) -> dict[str, Any]:
+    parsed = {}
+    for text in given or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ProblemError(f"parameter {text!r} is not of the form key=value")
+        parsed[key.strip()] = problems.parse(value)
+    return parsed
+
+
+def _announce_compilation() -> None:
+    """Numba compiles once per machine; say so, since it takes seconds."""
+    from .kernels.jit import is_compiled
+
+    if not is_compiled():
+        print("compiling kernels, this once ...", file=sys.stderr)
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """A live line on stderr, if that is a terminal; yields what moves it on."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as live:
+        task = live.add_task(what, total=total)
+        yield lambda done: live.update(task, completed=done)
+
+
+def _write_csv(path: str, rows: list[dict[str, Any]]) -> None:
+    from .io.atomic import whole_file
+
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _stdout() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_jsonable(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def _text(value: Any) -> str:
+    """A value as a person reads it in a table."""
+    match value:
+        case None:
+            text = "-"
+        case bool():
+            text = str(value).lower()
+        case int():
+            text = f"{value:,}"
+        case float():
+            text = f"{value:.6g}"
+        case dict():
+            text = ", ".join(f"{key} {_text(item)}" for key, item in value.items())
+        case list() | tuple():
+            text = ", ".join(f"({_text(i)})" if isinstance(i, list | tuple) else _text(i) for i in value)
+        case _:
+            text = str(value)
+    return text
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"rcpomdp: {sentence}", file=sys.stderr)
+    return code

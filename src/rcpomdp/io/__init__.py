@@ -1,0 +1,5 @@
+"""Files: written whole or not at all, and read without executing anything."""
+
+from .policy_file import load_policy, save_policy
+
+__all__ = ["load_policy", "save_policy"]

@@ -1,0 +1,143 @@
+"""Policy files (``.rcp``): a zip archive of one JSON header and plain NumPy arrays.
+
+The header names the format, the model by fingerprint, and the policy as a tree whose arrays stand beside it.
+Entries are stored uncompressed, so that no file unpacks to more than its own size; nothing is ever executed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from .._types import AnyArray
+from ..errors import PolicyError
+from ..model import CPOMDP
+from ..policies import AlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from .atomic import whole_file
+
+FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
+_HEADER = "policy.json"
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same policy gives the same bytes
+_DTYPES = ("<f8", "<i8")
+
+
+def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP) -> None:
+    """Save a policy for `model`; the file appears whole or not at all."""
+    arrays: list[AnyArray] = []
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": __version__,
+        "model": {
+            "name": model.name,
+            "fingerprint": model.fingerprint,
+            "budget": [None if np.isinf(c) else float(c) for c in model.budget],
+        },
+        "policy": _describe(policy, arrays),
+    }
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1))
+        for i, array in enumerate(arrays):
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{i}.npy", _DATE), content.getbuffer())
+
+
+def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
+    """The policy in a file, for the model it was made for (its budget may differ)."""
+    shown = repr(os.fspath(path))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _header(archive, shown)
+            _check_model(header, model, shown)
+            return _build(header["policy"], model, lambda i: _array(archive, i))
+    except FileNotFoundError:
+        raise PolicyError(f"policy file {shown} does not exist") from None
+    except OSError as error:
+        raise PolicyError(f"policy file {shown} cannot be read: {error.strerror}") from None
+    except zipfile.BadZipFile:
+        raise PolicyError(f"{shown} is not a policy file, or it is damaged") from None
+    except PolicyError as error:
+        raise PolicyError(str(error) if shown in str(error) else f"policy file {shown}: {error}") from None
+    except (KeyError, IndexError, TypeError, ValueError, EOFError, NotImplementedError, RecursionError):
+        raise PolicyError(f"policy file {shown} is damaged") from None
+
+
+def _describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
+    def keep(array: AnyArray) -> int:
+        arrays.append(np.ascontiguousarray(array))
+        return len(arrays) - 1
+
+    if isinstance(policy, AlphaPolicy):
+        return {"kind": "alpha", "vectors": keep(policy.vectors), "actions": keep(policy.actions)}
+    if isinstance(policy, ControllerPolicy):
+        nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
+        return {"kind": "controller", **nodes, "start": policy.start}
+    if isinstance(policy, RandomPolicy):
+        return {"kind": "random"}
+    if isinstance(policy, MixturePolicy):
+        weights = keep(policy.weights)
+        return {
+            "kind": "mixture",
+            "weights": weights,
+            "policies": [_describe(p, arrays) for p in policy.policies],
+        }
+    raise PolicyError(f"a policy of type {type(policy).__name__} cannot be saved")
+
+
+def _build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]) -> Policy[Any]:
+    kind = tree["kind"]
+    if kind == "alpha":
+        return AlphaPolicy(model, array(tree["vectors"]), array(tree["actions"]))
+    if kind == "controller":
+        return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), int(tree["start"]))
+    if kind == "random":
+        return RandomPolicy(model)
+    if kind == "mixture":
+        policies = [_build(branch, model, array) for branch in tree["policies"]]
+        return MixturePolicy(policies, array(tree["weights"]))
+    raise PolicyError(f"holds a policy of kind {kind!r}, which this version does not know")
+
+
+def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
+    if _HEADER not in archive.namelist():
+        raise PolicyError(f"{shown} is not a policy file")
+    header = json.loads(_content(archive, _HEADER))
+    if header["format"] != FORMAT:
+        raise PolicyError(f"{shown} is not a policy file")
+    if header["format_version"] > FORMAT_VERSION:
+        raise PolicyError(f"{shown} was written by a newer version of rcpomdp ({header['library_version']})")
+    tree: dict[str, Any] = header
+    return tree
+
+
+def _check_model(header: dict[str, Any], model: CPOMDP, shown: str) -> None:
+    made_for = header["model"]
+    if made_for["fingerprint"] != model.fingerprint:
+        name = f", {made_for['name']!r}" if made_for["name"] else ""
+        raise PolicyError(f"{shown} was made for another model{name}, or for other parameters of it")
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+        raise PolicyError(f"entry {name!r} is compressed, as no policy file's is")
+    return archive.read(name)
+
+
+def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
+    content = io.BytesIO(_content(archive, f"{int(i)}.npy"))
+    version = np.lib.format.read_magic(content)
+    if version != (1, 0):
+        raise PolicyError(f"array {i} has an unknown layout")
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
+    if dtype.str not in _DTYPES or fortran_order:
+        raise PolicyError(f"array {i} has an unknown layout")
+    body = content.getbuffer()[content.tell() :]
+    return np.frombuffer(body, dtype=dtype).reshape(shape).copy()

@@ -1,0 +1,81 @@
+"""Sweeps of value iteration on the underlying MDP, and of the fast informed bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._types import BoolArray, FloatArray
+from .arrays import ModelArrays
+from .jit import kernel
+
+
+@kernel
+def mdp_backup(m: ModelArrays, discount: float, value: FloatArray, s: int, a: int) -> float:
+    """``R(s, a) + γ Σ_s' T(s, a, s') V(s')``."""
+    row = a * m.reward.shape[0] + s
+    total = 0.0
+    for e in range(m.t_ptr[row], m.t_ptr[row + 1]):
+        total += m.t_prob[e] * value[m.t_next[e]]
+    return float(m.reward[s, a] + discount * total)
+
+
+@kernel
+def mdp_sweep(m: ModelArrays, discount: float, value: FloatArray, terminal: BoolArray) -> float:
+    """One sweep in place over V, from above; return the largest fall."""
+    n_states, n_actions = m.reward.shape
+    largest = 0.0
+    for s in range(n_states):
+        if terminal[s]:
+            continue
+        best = -np.inf
+        for a in range(n_actions):
+            best = max(best, mdp_backup(m, discount, value, s, a))
+        if best < value[s]:  # rounding must not lift an upper bound that has settled
+            largest = max(largest, value[s] - best)
+            value[s] = best
+    return largest
+
+
+@kernel
+def mdp_q(m: ModelArrays, discount: float, value: FloatArray, q: FloatArray) -> None:
+    """Write ``Q(s, a) = R(s, a) + γ Σ_s' T(s, a, s') V(s')`` into ``q [S, A]``."""
+    n_states, n_actions = m.reward.shape
+    for s in range(n_states):
+        for a in range(n_actions):
+            q[s, a] = mdp_backup(m, discount, value, s, a)
+
+
+@kernel
+def fib_sweep(m: ModelArrays, discount: float, q: FloatArray, terminal: BoolArray, acc: FloatArray) -> float:
+    """One sweep in place over ``q [S, A]``, from above; return the largest fall.
+
+    ``Q(s, a) ← R(s, a) + γ Σ_o max_a' Σ_s' T(s, a, s') Z(s', a, o) Q(s', a')``; ``acc [O, A]`` is scratch,
+    zero on entry and on exit.
+    """
+    n_states, n_actions = m.reward.shape
+    largest = 0.0
+    for s in range(n_states):
+        if terminal[s]:
+            continue
+        for a in range(n_actions):
+            first, last = m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]
+            for e in range(first, last):
+                row = a * n_states + m.t_next[e]
+                for f in range(m.z_ptr[row], m.z_ptr[row + 1]):
+                    p = m.t_prob[e] * m.z_prob[f]
+                    for a_next in range(n_actions):
+                        acc[m.z_obs[f], a_next] += p * q[m.t_next[e], a_next]
+            total = 0.0
+            for e in range(first, last):
+                row = a * n_states + m.t_next[e]
+                for f in range(m.z_ptr[row], m.z_ptr[row + 1]):
+                    best = acc[m.z_obs[f], 0]
+                    for a_next in range(n_actions):
+                        best = max(best, acc[m.z_obs[f], a_next])
+                        acc[m.z_obs[f], a_next] = 0.0
+                    total += best  # zero when another successor has given this observation already
+            value = m.reward[s, a] + discount * total
+            if value < q[s, a]:
+                largest = max(largest, q[s, a] - value)
+                q[s, a] = value
+    return largest

@@ -1,0 +1,101 @@
+"""Policies over beliefs: act by the α-vector with the largest value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import beliefs
+from .._types import FloatArray, IntArray
+from ..beliefs import Belief
+from ..errors import PolicyError
+from ..kernels.rollout import ALPHA, best_vector
+from ..model import CPOMDP
+from .base import Batch, program
+
+
+class AlphaState(NamedTuple):
+    """A belief and the action taken there."""
+
+    belief: Belief
+    action: int
+
+
+class AlphaPolicy:
+    """``π(b) = action of argmax_i α_i·b``, the first of equals.
+
+    Parameters
+    ----------
+    vectors : [n, S]
+    actions : [n] action of each vector
+    """
+
+    def __init__(self, model: CPOMDP, vectors: Any, actions: Any) -> None:
+        self.model = model
+        self.vectors: FloatArray = np.ascontiguousarray(vectors, dtype=np.float64)
+        self.actions: IntArray = np.ascontiguousarray(actions, dtype=np.int64)
+        n = self.actions.size
+        if n == 0 or self.actions.ndim != 1 or self.vectors.shape != (n, model.n_states):
+            raise PolicyError(
+                f"{n} actions need vectors of shape ({n}, {model.n_states}), not {self.vectors.shape}"
+            )
+        for i in np.flatnonzero((self.actions < 0) | (self.actions >= model.n_actions)):
+            raise PolicyError(f"vector {i} takes action {self.actions[i]}, which the model does not have")
+        for i, s in np.argwhere(~np.isfinite(self.vectors)):
+            raise PolicyError(f"vector {i} is not finite at state {model.states[int(s)]!r}")
+        states = np.arange(model.n_states)
+        self._program = program(
+            ALPHA,
+            action=self.actions,
+            values=np.ascontiguousarray(self.vectors.T).ravel(),
+            start=states * n,
+            size=np.full_like(states, n),
+            first=np.zeros_like(states),
+        )
+
+    def value(self, belief: Any) -> float:
+        """``max_i α_i·b``."""
+        b = beliefs.as_belief(self.model, belief)
+        return float((self.vectors[:, b.states] @ b.probabilities).max())
+
+    def at(self, belief: Any) -> AlphaState:
+        """The state of the policy at a belief."""
+        b = beliefs.as_belief(self.model, belief)
+        i = best_vector(self._program, b.states, b.probabilities, np.empty(self.actions.size))
+        return AlphaState(b, int(self.actions[i]))
+
+    def initial(self, rng: np.random.Generator) -> AlphaState:
+        """The initial belief."""
+        return self.at(beliefs.initial(self.model))
+
+    def action(self, state: AlphaState) -> int:
+        """The action of the best vector."""
+        return state.action
+
+    def update(self, state: AlphaState, observation: int) -> AlphaState:
+        """Bayes' rule."""
+        return self.at(beliefs.update(self.model, state.belief, state.action, observation))
+
+    def batches(self, states: Sequence[AlphaState]) -> list[Batch]:
+        """One batch of all runs."""
+        n = len(states)
+        return [Batch(np.arange(n), self._program, np.zeros(n, dtype=np.int64))]
+
+    def __repr__(self) -> str:
+        return f"AlphaPolicy({self.actions.size} vectors)"
+
+
+def qmdp(model: CPOMDP) -> AlphaPolicy:
+    """Greedy in the value that knowing the state from the next step on would have (QMDP)."""
+    from ..bounds import mdp_q_values
+
+    return AlphaPolicy(model, mdp_q_values(model).T, np.arange(model.n_actions))
+
+
+def fib(model: CPOMDP) -> AlphaPolicy:
+    """Greedy in the fast informed bound."""
+    from ..bounds import fib_vectors
+
+    return AlphaPolicy(model, fib_vectors(model), np.arange(model.n_actions))

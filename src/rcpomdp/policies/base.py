@@ -1,0 +1,79 @@
+"""The protocol that every policy meets.
+
+It is functional: a state is a value, so a run can be branched by updating the same state with two
+observations. All randomness enters through ``initial``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..kernels.rollout import Program
+
+State = TypeVar("State")
+
+
+class Policy(Protocol[State]):
+    """Something that acts on what it has observed."""
+
+    def initial(self, rng: np.random.Generator) -> State:
+        """The state before the first action."""
+        ...
+
+    def action(self, state: State) -> int:
+        """The action taken in a state."""
+        ...
+
+    def update(self, state: State, observation: int) -> State:
+        """The state after ``action(state)`` was taken and an observation was made."""
+        ...
+
+
+class Batch(NamedTuple):
+    """Runs that one program covers."""
+
+    runs: IntArray  # [n] places in the list of states that were asked for
+    program: Program | None  # None: no array form, so these runs go through the protocol
+    memory: IntArray  # [n] where each run's program starts
+
+
+@runtime_checkable
+class BatchPolicy(Policy[Any], Protocol):
+    """A policy that can also be run as arrays by the simulator's kernel, with the same outcome."""
+
+    def batches(self, states: Sequence[Any]) -> list[Batch]:
+        """Programs that continue from these initial states, each run in exactly one batch."""
+        ...
+
+
+def batches(policy: Policy[Any], states: Sequence[Any]) -> list[Batch]:
+    """The batches of any policy."""
+    if isinstance(policy, BatchPolicy):
+        return policy.batches(states)
+    return [Batch(np.arange(len(states)), None, np.zeros(len(states), dtype=np.int64))]
+
+
+def program(
+    kind: int,
+    action: IntArray | None = None,
+    successor: IntArray | None = None,
+    values: FloatArray | None = None,
+    start: IntArray | None = None,
+    size: IntArray | None = None,
+    first: IntArray | None = None,
+) -> Program:
+    """A `Program` with empty arrays for what its kind does not use."""
+    none = np.zeros(0, dtype=np.int64)
+    return Program(
+        kind,
+        none if action is None else action,
+        np.zeros((0, 0), dtype=np.int64) if successor is None else successor,
+        np.zeros(0) if values is None else values,
+        none if start is None else start,
+        none if size is None else size,
+        none if first is None else first,
+    )

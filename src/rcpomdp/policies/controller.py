@@ -1,0 +1,77 @@
+"""Finite-state controllers, of which a blind policy is the smallest."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._types import IntArray
+from ..errors import PolicyError
+from ..kernels.rollout import CONTROLLER
+from ..model import CPOMDP
+from .base import Batch, program
+
+
+class ControllerPolicy:
+    """A graph whose nodes hold an action and a successor for each observation.
+
+    Parameters
+    ----------
+    action : [n] action of each node
+    successor : [n, O] node that follows each observation
+    start : node of the first step
+    """
+
+    def __init__(self, model: CPOMDP, action: Any, successor: Any, start: int = 0) -> None:
+        self.actions: IntArray = np.ascontiguousarray(action, dtype=np.int64)
+        self.successors: IntArray = np.ascontiguousarray(successor, dtype=np.int64)
+        self.start = int(start)
+        n = self.actions.size
+        if n == 0 or self.actions.ndim != 1 or self.successors.shape != (n, model.n_observations):
+            raise PolicyError(
+                f"a controller of {n} nodes needs successors of shape ({n}, {model.n_observations}), "
+                f"not {self.successors.shape}"
+            )
+        for node in np.flatnonzero((self.actions < 0) | (self.actions >= model.n_actions)):
+            raise PolicyError(f"node {node} takes action {self.actions[node]}, which the model does not have")
+        for node, o in np.argwhere((self.successors < 0) | (self.successors >= n)):
+            raise PolicyError(
+                f"node {node} goes to node {self.successors[node, o]} after observation "
+                f"{model.observations[int(o)]!r}, which does not exist"
+            )
+        if not 0 <= self.start < n:
+            raise PolicyError(f"the controller starts at node {self.start}, which does not exist")
+
+    def initial(self, rng: np.random.Generator) -> int:
+        """The starting node."""
+        return self.start
+
+    def action(self, state: int) -> int:
+        """The node's action."""
+        return int(self.actions[state])
+
+    def update(self, state: int, observation: int) -> int:
+        """The node's successor."""
+        return int(self.successors[state, observation])
+
+    def batches(self, states: Sequence[int]) -> list[Batch]:
+        """One batch of all runs."""
+        run = program(CONTROLLER, action=self.actions, successor=self.successors)
+        return [Batch(np.arange(len(states)), run, np.array(states, dtype=np.int64))]
+
+    def __repr__(self) -> str:
+        return f"ControllerPolicy({self.actions.size} nodes)"
+
+
+def blind(model: CPOMDP, action: Hashable) -> ControllerPolicy:
+    """The policy that takes one action for ever, given by its label or index.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("tiger")
+    >>> rc.policies.blind(model, "listen").action(0)
+    0
+    """
+    index = action if isinstance(action, int) and action not in model.actions else model.actions.index(action)
+    return ControllerPolicy(model, [index], np.zeros((1, model.n_observations), dtype=np.int64))

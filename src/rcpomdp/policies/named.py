@@ -1,0 +1,37 @@
+"""Policies that have a name on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import PolicyError, did_you_mean
+from ..model import CPOMDP
+from .alpha import fib, qmdp
+from .base import Policy
+from .controller import blind
+from .random import RandomPolicy
+
+NAMES = {
+    "blind:ACTION": "one action for ever",
+    "random": "uniform",
+    "qmdp": "QMDP-greedy",
+    "fib": "FIB-greedy",
+}
+
+
+def from_name(model: CPOMDP, text: str) -> Policy[Any]:
+    """The policy that a text means: one of `NAMES`, or the path of a policy file."""
+    if text.startswith("blind:"):
+        return blind(model, text.removeprefix("blind:"))
+    makers: dict[str, Callable[[CPOMDP], Policy[Any]]] = {"random": RandomPolicy, "qmdp": qmdp, "fib": fib}
+    if text in makers:
+        return makers[text](model)
+    if os.path.exists(text) or os.sep in text or text.endswith(".rcp"):
+        from ..io import load_policy
+
+        return load_policy(text, model)
+    known = ", ".join(NAMES)
+    hint = did_you_mean(text, ["blind", *makers])
+    raise PolicyError(f"unknown policy {text!r}{hint or f': give {known} or the path of a policy file'}")

@@ -1,0 +1,315 @@
+"""Problems by name: those built in, those that plug-ins offer, those registered in this process.
+
+A plug-in is an entry point of the group "rcpomdp.problems" that loads to a `Problem` or to a builder, a
+function with typed keyword parameters that returns a CPOMDP. It is loaded when it is asked for, and one that
+cannot be loaded does not stand in the way of the others. Built-in names are not for others to take.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint, entry_points
+from numbers import Integral, Real
+from pkgutil import resolve_name
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
+
+from ..errors import ProblemError, did_you_mean
+from .layouts import LAYOUTS
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
+
+GROUP = "rcpomdp.problems"
+REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
+
+
+class Parameter(NamedTuple):
+    """What a builder's parameter is unless given, and what it may be."""
+
+    default: Any
+    annotation: Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A named problem and how to build it.
+
+    >>> from rcpomdp.problems.tiger import tiger
+    >>> problem = Problem("sharp-tiger", "Tiger for good ears.", tiger, {"accuracy": 0.95})
+    >>> problem.make(budget=None)
+    CPOMDP 'tiger': 2 states, 3 actions, 2 observations, 1 cost, discount 0.75, budget inf
+    >>> problem.make(acuracy=0.9)
+    Traceback (most recent call last):
+    rcpomdp.errors.ProblemError: problem 'sharp-tiger' has no parameter 'acuracy'; did you mean 'accuracy'?
+    """
+
+    name: str
+    summary: str
+    build: Callable[..., CPOMDP] | str  # a builder, or "module:function" to be imported when it is needed
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # in place of the builder's own
+    sizes: tuple[int, int, int] | None = None  # states, actions and observations with the defaults, if known
+
+    @classmethod
+    def from_builder(cls, name: str, build: Callable[..., CPOMDP]) -> Problem:
+        """A problem that says of itself what its builder's docstring says first."""
+        return cls(name, (inspect.getdoc(build) or "").partition("\n")[0], build)
+
+    @property
+    def builder(self) -> Callable[..., CPOMDP]:
+        """The function that builds the model."""
+        if not isinstance(self.build, str):
+            return self.build
+        try:
+            build: Callable[..., CPOMDP] = resolve_name(self.build)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ProblemError(f"problem {self.name!r} has no builder {self.build!r}: {error}") from error
+        return build
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """Default and annotation of each parameter, in the builder's order."""
+        try:
+            signature = inspect.signature(self.builder, eval_str=True)
+        except NameError:  # an annotation imported for type checkers alone cannot be evaluated, nor checked
+            signature = inspect.signature(self.builder)
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return {
+            key: Parameter(self.defaults.get(key, p.default), p.annotation)
+            for key, p in signature.parameters.items()
+            if p.kind in named
+        }
+
+    def make(self, /, **params: Any) -> CPOMDP:
+        """Build the model; `params` take the place of the defaults."""
+        known = self.parameters
+        for key, value in params.items():
+            if key not in known:
+                raise ProblemError(
+                    f"problem {self.name!r} has no parameter {key!r}{did_you_mean(key, known)}"
+                )
+            if not _fits(value, known[key].annotation):
+                raise ProblemError(
+                    f"parameter {key!r} of problem {self.name!r} must be {_noun(known[key].annotation)}, "
+                    f"not {value!r}"
+                )
+        for key, parameter in known.items():
+            if parameter.default is REQUIRED and key not in params:
+                raise ProblemError(f"problem {self.name!r} needs the parameter {key!r}")
+        model = self.builder(**{**self.defaults, **params})
+        from ..model import CPOMDP
+
+        if not isinstance(model, CPOMDP):
+            raise ProblemError(f"problem {self.name!r} built {model!r}, which is not a CPOMDP")
+        return model
+
+
+def _rock_map(name: str, summary: str, sizes: tuple[int, int, int]) -> Problem:
+    return Problem(
+        name, summary, f"{__package__}.rocksample:rocksample", {**LAYOUTS[name], "name": name}, sizes
+    )
+
+
+_BUILT_IN = {
+    problem.name: problem
+    for problem in (
+        Problem(
+            "ce",
+            "The paper's counterexample: look into the better tunnel, or take the other one at once.",
+            f"{__package__}.ce:ce",
+            sizes=(5, 2, 2),
+        ),
+        Problem(
+            "tiger",
+            "C-Tiger: a tiger waits behind one of two doors, and listening is metered.",
+            f"{__package__}.tiger:tiger",
+            sizes=(2, 3, 2),
+        ),
+        Problem(
+            "tunnels",
+            "A rover chooses among three tunnels, the richest of which is most likely rocky.",
+            f"{__package__}.tunnels:tunnels",
+            sizes=(53, 3, 5),
+        ),
+        Problem(
+            "rocksample",
+            "RockSample on any map: check rocks from afar, sample the good ones, leave in the east.",
+            f"{__package__}.rocksample:rocksample",
+            sizes=(201, 8, 3),
+        ),
+        _rock_map("crs-4-4", "The paper's CRS(4,4): a 5 x 5 map with 3 rocks.", (201, 8, 3)),
+        _rock_map("crs-5-7", "Constrained RockSample, 5 x 5 map, 7 rocks.", (3201, 12, 3)),
+        _rock_map("crs-7-8", "Constrained RockSample, 7 x 7 map, 8 rocks.", (12545, 13, 3)),
+        _rock_map("crs-11-11", "Constrained RockSample, 11 x 11 map, 11 rocks.", (247809, 16, 3)),
+        _rock_map("rs-5-7", "Classic RockSample without costs, 5 x 5 map, 7 rocks.", (3201, 12, 3)),
+        _rock_map("rs-7-8", "Classic RockSample without costs, 7 x 7 map, 8 rocks.", (12545, 13, 3)),
+        _rock_map("rs-11-11", "Classic RockSample without costs, 11 x 11 map, 11 rocks.", (247809, 16, 3)),
+        Problem(
+            "cheese-maze",
+            "A mouse that sees only the walls around it looks for the cheese, and steps are metered.",
+            f"{__package__}.cheese_maze:cheese_maze",
+            sizes=(11, 4, 7),
+        ),
+        Problem(
+            "maze20",
+            "A robot with poor sensors in a maze of 20 cells, where moves are metered and sensing is free.",
+            f"{__package__}.maze20:maze20",
+            sizes=(20, 6, 8),
+        ),
+        Problem(
+            "query-s3",
+            "Choose which of three information sources to query, when all but the first are metered.",
+            f"{__package__}.query:query",
+            sizes=(27, 3, 3),
+        ),
+        Problem(
+            "mini-hall",
+            "A robot finds its way through a hall of three cells, and forward moves are metered.",
+            f"{__package__}.mini_hall:mini_hall",
+            sizes=(13, 3, 9),
+        ),
+    )
+}
+_registered: dict[str, Problem] = {}
+
+
+# Looking up
+
+
+def names() -> list[str]:
+    """All names: those built in, then the others in alphabetical order."""
+    return [*_BUILT_IN, *sorted((_plug_ins().keys() | _registered.keys()) - _BUILT_IN.keys())]
+
+
+def get(name: str) -> Problem:
+    """The problem of that name; an unknown one, or a plug-in that cannot be loaded, is a ProblemError."""
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    if name in _registered:
+        return _registered[name]
+    plug_ins = _plug_ins()
+    if name in plug_ins:
+        return _load(name, plug_ins[name])
+    raise ProblemError(f"unknown problem {name!r}{did_you_mean(name, names())}")
+
+
+def make(name: str, /, **params: Any) -> CPOMDP:
+    """Build a problem's model; `params` take the place of its defaults."""
+    return get(name).make(**params)
+
+
+def catalogue() -> dict[str, Problem | ProblemError]:
+    """Every problem by name, or the error of the plug-in that should have provided it; no model is built."""
+    found: dict[str, Problem | ProblemError] = {}
+    for name in names():
+        try:
+            found[name] = get(name)
+        except ProblemError as error:
+            found[name] = error
+    return found
+
+
+def register(problem: Problem) -> None:
+    """Make a problem known by its name for as long as the process lives; a later one replaces it."""
+    if problem.name in _BUILT_IN:
+        raise ProblemError(f"problem {problem.name!r} is built in; choose another name")
+    _registered[problem.name] = problem
+
+
+def _plug_ins() -> dict[str, list[EntryPoint]]:
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+def _load(name: str, entries: list[EntryPoint]) -> Problem:
+    if len(entries) > 1:
+        origins = " and ".join(repr(_origin(entry)) for entry in entries)
+        raise ProblemError(f"problem {name!r} is offered by more than one plug-in: {origins}")
+    origin = _origin(entries[0])
+    try:
+        loaded = entries[0].load()
+    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+        raise ProblemError(
+            f"problem {name!r} cannot be loaded from plug-in {origin!r}: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(loaded, Problem):
+        return replace(loaded, name=name)
+    if callable(loaded):
+        return Problem.from_builder(name, loaded)
+    raise ProblemError(
+        f"problem {name!r} of plug-in {origin!r} is {loaded!r}, neither a Problem nor a builder function"
+    )
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.value
+
+
+# Parameter values
+
+
+def parse(text: str) -> Any:
+    """The value that a "key=value" argument means: a number, true, false, none, a tuple, or else text.
+
+    >>> [parse(text) for text in ("7", "0.8", "true", "none", "1,1", "(1,1),(3,3)", "left")]
+    [7, 0.8, True, None, (1, 1), ((1, 1), (3, 3)), 'left']
+    """
+    word = text.strip()
+    constants = {"true": True, "false": False, "none": None}
+    if word.lower() in constants:
+        return constants[word.lower()]
+    for kind in (int, float):  # float also knows "inf"
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    if re.fullmatch(r"[-+\d.eE,()\[\]\s]+", word):
+        try:
+            return ast.literal_eval(word)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            pass
+    return word
+
+
+_NOUNS = {
+    float: ("a number", "numbers"),
+    int: ("a whole number", "whole numbers"),
+    bool: ("true or false", "truth values"),
+    str: ("text", "texts"),
+    NoneType: ("None", "Nones"),
+}
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Whether a value is what an annotation asks for; annotations of no known kind ask for nothing."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in {Union, UnionType}:
+        return any(_fits(value, choice) for choice in args)
+    if origin is tuple and args:
+        if not isinstance(value, tuple | list):
+            return False
+        kinds = (args[0],) * len(value) if args[-1] is Ellipsis else args
+        return len(kinds) == len(value) and all(map(_fits, value, kinds))
+    if annotation in {int, float}:
+        return isinstance(value, Integral if annotation is int else Real) and not isinstance(value, bool)
+    if annotation in _NOUNS:
+        return isinstance(value, annotation)
+    return True
+
+
+def _noun(annotation: Any, plural: bool = False) -> str:
+    """What an annotation asks for, in words."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in {Union, UnionType}:
+        return " or ".join(_noun(choice, plural) for choice in args)
+    if origin is tuple and args:
+        shape = "sequence" if args[-1] is Ellipsis else "pair" if len(args) == 2 else f"{len(args)}-tuple"
+        kinds = dict.fromkeys(_noun(kind, plural=True) for kind in args if kind is not Ellipsis)
+        return f"{shape + 's' if plural else 'a ' + shape} of {' and '.join(kinds)}"
+    return _NOUNS.get(annotation, ("a value", "values"))[plural]

@@ -1,0 +1,318 @@
+"""Simulated runs of a policy: rows, means with standard errors, violation rate.
+
+A run is *in violation* if the remaining budget ``d(h_t)``, computed from beliefs, goes below 0 at some step
+(paper, Sec. 7). In the units of the root this is ``W(h_t) = Σ_{τ<t} γ^τ C(b_τ, a_τ) > ĉ``; rounding does not
+grow there, while it does along ``d' = (d − C(b, a)) / γ``. A realised cost above the budget is no violation
+by itself: it is reported apart, as overrun.
+
+Random numbers belong to runs: block i of the runs draws from child i of the seed, whoever computes it. Two
+policies simulated with one seed meet the same luck, and the number of workers changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import beliefs
+from ._types import FloatArray
+from .errors import InputError
+from .kernels import belief as belief_kernels
+from .kernels import rollout
+from .kernels.rollout import NEVER, Outcome
+from .model import CPOMDP
+from .policies.base import Policy, batches
+
+_BLOCK_RUNS = 256
+_BLOCKS_PER_TASK = 8  # what a worker is given at a time
+_BLOCK_DRAWS = 2**22  # so that a block's uniforms take 64 MiB at most
+
+
+class Estimate(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    se: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Outcome of simulated runs; arrays are indexed by run."""
+
+    model: CPOMDP
+    steps: int
+    seed: int
+    requested: int  # runs asked for; fewer are here if the simulation was interrupted
+    outcome: Outcome
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.outcome.reward)
+
+    @cached_property
+    def reward(self) -> Estimate:
+        """Discounted reward."""
+        return _estimate(self.outcome.reward)
+
+    @cached_property
+    def cost(self) -> list[Estimate]:
+        """Each discounted cost, as it fell out."""
+        return [_estimate(c) for c in self.outcome.cost.T]
+
+    @cached_property
+    def spent(self) -> list[Estimate]:
+        """Each discounted cost as the agent expected it step by step, W(h)."""
+        return [_estimate(w) for w in self.outcome.spent.T]
+
+    @cached_property
+    def violation_rate(self) -> Estimate:
+        """Share of runs in which d(h_t) goes below 0 at some step."""
+        return _rate(self.outcome.violation != NEVER)
+
+    @cached_property
+    def overrun_rate(self) -> Estimate:
+        """Share of runs whose realised cost exceeds the budget."""
+        return _rate((self.outcome.cost > self.model.spending_limit).any(axis=1))
+
+    @cached_property
+    def length(self) -> Estimate:
+        """Steps until the process ended, or all of them."""
+        return _estimate(self.outcome.length.astype(np.float64))
+
+    @cached_property
+    def truncation(self) -> tuple[float, list[float]]:
+        """At most how far longer runs could move the mean reward, and each mean cost.
+
+        A run that has not ended is worth at most ``γ^steps max|R| / (1 − γ)`` more.
+        """
+        going_on = 1.0 - float(self.outcome.ended.mean())
+        tail = going_on * self.model.discount**self.steps / (1 - self.model.discount)
+        largest = [float(c.max()) for c in self.model.cost]
+        return tail * float(np.abs(self.model.reward).max()), [tail * c for c in largest]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per run, of plain numbers."""
+        o = self.outcome
+        names = [str(name) for name in self.model.costs]
+        for run in range(self.runs):
+            row: dict[str, Any] = {"run": run, "reward": float(o.reward[run])}
+            for k, name in enumerate(names):
+                row[name] = float(o.cost[run, k])
+                row[f"{name}_spent"] = float(o.spent[run, k])
+            step = int(o.violation[run])
+            row |= {"violation_step": None if step == NEVER else step, "length": int(o.length[run])}
+            yield row | {"ended": bool(o.ended[run])}
+
+    def summary(self) -> dict[str, Any]:
+        """All estimates as plain numbers, ready for JSON; what is not finite is None."""
+        reward_tail, cost_tail = self.truncation
+        return {
+            "runs": self.runs,
+            "requested": self.requested,
+            "steps": self.steps,
+            "seed": self.seed,
+            "violation_rate": _plain(self.violation_rate),
+            "overrun_rate": _plain(self.overrun_rate),
+            "reward": _plain(self.reward) | {"truncation": _finite(reward_tail)},
+            "costs": [
+                {"name": str(name), "budget": _finite(float(budget)), **_plain(cost)}
+                | {"truncation": _finite(tail), "spent": _plain(spent)}
+                for name, budget, cost, tail, spent in zip(
+                    self.model.costs, self.model.budget, self.cost, cost_tail, self.spent, strict=True
+                )
+            ],
+            "length": _plain(self.length),
+            "ended": float(self.outcome.ended.mean()),
+        }
+
+    def __repr__(self) -> str:
+        name = self.model.name or "model"
+        costs = ", ".join(
+            f"{label} {c.mean:.4g} ± {c.se:.2g}" for label, c in zip(self.model.costs, self.cost, strict=True)
+        )
+        return (
+            f"Simulation of {name}: {self.runs} runs, reward {self.reward.mean:.4g} ± {self.reward.se:.2g}, "
+            f"{costs + ', ' if costs else ''}violation rate {self.violation_rate.mean:.3f}"
+        )
+
+
+def simulate(
+    model: CPOMDP,
+    policy: Policy[Any],
+    runs: int = 1000,
+    steps: int = 20,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Run a policy `runs` times for at most `steps` steps each.
+
+    The same seed gives the same rows whatever the number of `workers` (processes). `progress` is called with
+    the number of runs done. An interrupt (Ctrl-C) returns the runs that were finished by then, if any.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> rc.simulate(model, rc.policies.blind(model, "tunnel-B"), runs=100, seed=1)
+    Simulation of ce: 100 runs, reward 10 ± 0, cost 5 ± 0, violation rate 0.000
+    """
+    for value, what, least in (
+        (runs, "runs", 1),
+        (steps, "steps", 0),
+        (seed, "seed", 0),
+        (workers, "workers", 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
+    size = max(1, min(_BLOCK_RUNS, _BLOCK_DRAWS // max(steps, 1)))
+    blocks = [_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(math.ceil(runs / size))]
+    done: list[Outcome] = []
+    finished = 0
+    try:
+        for outcome in _run_all(model, policy, blocks, min(workers, len(blocks))):
+            done.append(outcome)
+            finished += len(outcome.reward)
+            if progress is not None:
+                progress(finished)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+    joined = Outcome(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+    return Simulation(model, steps, seed, runs, joined)
+
+
+class _Block(NamedTuple):
+    """Consecutive runs that draw from one child of the seed."""
+
+    seed: int
+    number: int
+    size: int  # runs of a full block
+    runs: int  # runs to do; fewer in the last block
+    steps: int
+
+
+def _run_all(model: CPOMDP, policy: Policy[Any], blocks: Sequence[_Block], workers: int) -> Iterator[Outcome]:
+    if workers == 1:
+        yield from (_run_block(model, policy, block) for block in blocks)
+        return
+    share = max(1, min(_BLOCKS_PER_TASK, len(blocks) // (4 * workers)))
+    with ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(model, policy)) as pool:
+        queue: deque[Future[list[Outcome]]] = deque()
+        for first in range(0, len(blocks), share):
+            queue.append(pool.submit(_work, blocks[first : first + share]))
+            if len(queue) >= 4 * workers:  # a short queue is soon empty after an interrupt
+                yield from queue.popleft().result()
+        while queue:
+            yield from queue.popleft().result()
+
+
+_worker: list[Any] = []  # model and policy of a worker process
+
+
+def _start_worker(model: CPOMDP, policy: Policy[Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent answers it
+    _worker[:] = [model, policy]
+
+
+def _work(blocks: Sequence[_Block]) -> list[Outcome]:
+    model, policy = _worker
+    return [_run_block(model, policy, block) for block in blocks]
+
+
+def _run_block(model: CPOMDP, policy: Policy[Any], block: _Block) -> Outcome:
+    world, mind = np.random.SeedSequence(block.seed, spawn_key=(block.number,)).spawn(2)
+    rng = np.random.default_rng(world)
+    # A full block is drawn even if fewer runs are wanted, so that a run's luck depends on its number alone.
+    u_start = rng.random(block.size)
+    u = rng.random((block.steps, block.size, 2))
+    policy_rng = np.random.default_rng(mind)
+    states = [policy.initial(policy_rng) for _ in range(block.runs)]
+    outcome = _empty_outcome(block.runs, model.n_costs)
+    start = beliefs.initial(model)
+    for batch in batches(policy, states):
+        if batch.program is None:
+            for run in batch.runs:
+                _run_one(model, policy, states[run], int(run), u_start, u, outcome)
+        else:
+            rollout.run_batch(
+                model.arrays,
+                model.discount,
+                model.spending_limit,
+                model.terminal,
+                *start,
+                batch.program,
+                batch.memory,
+                batch.runs,
+                u_start,
+                u,
+                outcome,
+            )
+    return outcome
+
+
+def _run_one(
+    model: CPOMDP, policy: Policy[Any], state: Any, run: int, u_start: FloatArray, u: FloatArray, out: Outcome
+) -> None:
+    """One run through the policy protocol: what `run_batch` does, step by step and to the last bit."""
+    m, limit = model.arrays, model.spending_limit
+    b = beliefs.initial(model)
+    s = int(b.states[rollout.draw(0, b.states.size, b.probabilities, u_start[run])])
+    weight = 1.0
+    for t in range(len(u)):
+        if model.terminal[b.states].all():
+            break
+        a = policy.action(state)
+        if not model.terminal[s]:
+            out.length[run] = t + 1
+        out.reward[run] += weight * m.reward[s, a]
+        for k in range(model.n_costs):
+            out.cost[run, k] += weight * m.cost[k, s, a]
+            out.spent[run, k] += weight * belief_kernels.expectation(m.cost[k], a, *b)
+            if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
+                out.violation[run] = t
+        s, o = rollout.step(m, s, a, u[t, run, 0], u[t, run, 1])
+        b = beliefs.update(model, b, a, o)
+        state = policy.update(state, o)
+        weight *= model.discount
+    out.ended[run] = model.terminal[s]
+
+
+def _empty_outcome(runs: int, n_costs: int) -> Outcome:
+    return Outcome(
+        reward=np.zeros(runs),
+        cost=np.zeros((runs, n_costs)),
+        spent=np.zeros((runs, n_costs)),
+        violation=np.full(runs, NEVER),
+        length=np.zeros(runs, dtype=np.int64),
+        ended=np.zeros(runs, dtype=np.bool_),
+    )
+
+
+def _estimate(values: FloatArray) -> Estimate:
+    n, mean = len(values), float(values.mean())
+    if n == 1:
+        return Estimate(mean, math.nan)
+    if values.min() == values.max():
+        return Estimate(float(values[0]), 0.0)  # without the rounding of a mean
+    return Estimate(mean, float(values.std(ddof=1)) / math.sqrt(n))
+
+
+def _rate(happened: Any) -> Estimate:
+    p = float(np.mean(happened))
+    return Estimate(p, math.sqrt(p * (1 - p) / len(happened)))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    return {"mean": _finite(estimate.mean), "se": _finite(estimate.se)}

@@ -1,0 +1,88 @@
+"""MDP and FIB bounds against dense references."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import rcpomdp as rc
+from rcpomdp import beliefs
+from rcpomdp.bounds import fib_vectors, mdp_q_values
+from strategies import Dense, cpomdps
+
+SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+def dense_fib_step(case: Dense, vectors: np.ndarray) -> np.ndarray:
+    """One application of the FIB operator to vectors [A, S]."""
+    weight = np.einsum("ast,ato->asto", case.T, case.Z)  # T(s, a, s') Z(s', a, o)
+    best = np.einsum("asto,bt->asob", weight, vectors).max(axis=3)
+    return case.R.T + case.model.discount * best.sum(axis=2)
+
+
+def brute_force(case: Dense, b: beliefs.Belief, horizon: int) -> float:
+    """The best reward of `horizon` steps, by expanding every branch."""
+    if horizon == 0:
+        return 0.0
+    return max(
+        beliefs.expected_reward(case.model, b, a)
+        + case.model.discount
+        * sum(p * brute_force(case, nxt, horizon - 1) for _, p, nxt in beliefs.branches(case.model, b, a))
+        for a in range(case.model.n_actions)
+    )
+
+
+@SETTINGS
+@given(cpomdps())
+def test_mdp_values_are_the_fixed_point_from_above(case: Dense) -> None:
+    """The residual δ of an upper bound leaves it within δ/(1 − γ) of the fixed point."""
+    q = mdp_q_values(case.model)
+    backed_up = case.R + case.model.discount * np.einsum("ast,t->sa", case.T, q.max(axis=1))
+    scale = max(1.0, np.abs(q).max())
+    assert (backed_up <= q + 1e-12 * scale).all()
+    np.testing.assert_allclose(q, backed_up, atol=1e-8 * scale)
+
+
+@pytest.mark.parametrize("discount", [0.5, 0.95, 1 - math.exp(-14)])
+def test_mdp_values_of_a_cycle_in_closed_form(discount: float) -> None:
+    """Two states in turn, paying 1 and 0: V = 1/(1 − γ²), also where sweeps would never settle."""
+    model = rc.CPOMDP(
+        transition=[[[0, 1], [1, 0]]],
+        observation=[[[1], [1]]],
+        reward=[[1], [0]],
+        initial_belief=[1, 0],
+        discount=discount,
+    )
+    value = 1 / (1 - discount**2)
+    q = mdp_q_values(model)
+    np.testing.assert_allclose(q[:, 0], [value, discount * value], rtol=1e-8)
+    assert (q[:, 0] >= np.array([value, discount * value]) * (1 - 1e-12)).all()
+
+
+@SETTINGS
+@given(cpomdps(discounts=(0.0, 0.5, 0.95)))
+def test_fib_is_its_operators_fixed_point_and_below_qmdp(case: Dense) -> None:
+    vectors = fib_vectors(case.model)
+    assert (vectors <= mdp_q_values(case.model).T + 1e-9).all()
+    np.testing.assert_allclose(dense_fib_step(case, vectors), vectors, atol=1e-4)
+    assert (dense_fib_step(case, vectors) <= vectors + 1e-9).all()  # so stopping here is sound
+
+
+@SETTINGS
+@given(cpomdps(max_states=4, max_actions=2, max_observations=2, discounts=(0.5,)))
+def test_fib_bounds_the_value_found_by_expansion(case: Dense) -> None:
+    horizon = 5
+    tail = case.model.discount**horizon * np.abs(case.R).max() / (1 - case.model.discount)
+    lower = brute_force(case, beliefs.initial(case.model), horizon) - tail
+    assert (fib_vectors(case.model) @ case.model.initial_belief).max() >= lower - 1e-9
+
+
+def test_known_values() -> None:
+    assert mdp_q_values(rc.problems.make("tiger", discount=0.95)).max() == pytest.approx(200)
+    ce = rc.problems.make("ce")
+    assert (fib_vectors(ce) @ ce.initial_belief).max() == pytest.approx(12, abs=1e-4)  # the C-POMDP optimum
+    tunnels = rc.problems.make("tunnels")
+    assert (fib_vectors(tunnels) @ tunnels.initial_belief).max() == pytest.approx(2 * 0.99**4)

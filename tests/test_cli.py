@@ -1,0 +1,219 @@
+"""The command line: what it prints where, exit codes, interrupts, and that nothing is compiled twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import rcpomdp as rc
+from rcpomdp import cli
+
+COMMAND = [sys.executable, "-m", "rcpomdp"]
+
+
+class Ran:
+    """What a command printed and how it ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Run a command in this process."""
+
+    def call(*words: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Ran(int(exit_.value.code or 0), out, err)
+
+    return call
+
+
+def test_problems_lists_every_name_with_its_sizes(run) -> None:
+    listed = json.loads(run("problems", "--json").out)
+    assert [row["name"] for row in listed] == rc.problems.names()
+    tunnels = next(row for row in listed if row["name"] == "tunnels")
+    assert (tunnels["states"], tunnels["actions"], tunnels["observations"]) == (53, 3, 5)
+    assert (tunnels["discount"], tunnels["budget"]) == (0.99, 1.0)
+    table = run("problems").out
+    assert all(row["name"] in table for row in listed)
+    assert "247,809" in table
+
+
+def test_info_tells_parameters_structure_and_fingerprint(run) -> None:
+    told = json.loads(run("info", "tunnels", "-p", "p_correct=0.95", "--json").out)
+    assert told["states"] == 53
+    assert told["observability_classes"] == 14
+    assert told["parameters"]["p_correct"] == 0.95
+    assert told["fingerprint"] == rc.problems.make("tunnels", p_correct=0.95).fingerprint
+    assert "fingerprint" in run("info", "tunnels").out
+    assert run("info", "rs-5-7").code == 0  # no costs
+
+
+def test_simulate_prints_what_the_library_returns(run, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    words = ["simulate", "--problem", "ce", "--policy", "blind:tunnel-A", "--runs", "300", "--seed", "7"]
+    told = json.loads(run(*words, "--json", "--rows", str(rows)).out)
+    model = rc.problems.make("ce")
+    result = rc.simulate(model, rc.policies.blind(model, "tunnel-A"), runs=300, seed=7)
+    assert told == {"problem": "ce", "policy": "blind:tunnel-A", **result.summary()}
+    with rows.open() as file:
+        read = list(csv.DictReader(file))
+    assert [float(row["reward"]) for row in read] == result.outcome.reward.tolist()
+    table = run(*words).out
+    assert "violation rate" in table
+    assert "seed 7" in table
+
+
+def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
+    model = rc.problems.make("tiger")
+    path = tmp_path / "fib.rcp"
+    rc.save_policy(path, rc.policies.fib(model), model)
+    by_file = json.loads(run("simulate", "--problem", "tiger", "--policy", str(path), "--json").out)
+    by_name = json.loads(run("simulate", "--problem", "tiger", "--policy", "fib", "--json").out)
+    assert by_file | {"policy": ""} == by_name | {"policy": ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["info", "tigre"], "unknown problem 'tigre'; did you mean 'tiger'?"),
+        (["info", "tiger", "-p", "accuracy"], "parameter 'accuracy' is not of the form key=value"),
+        (
+            ["info", "tiger", "-p", "acuracy=1"],
+            "problem 'tiger' has no parameter 'acuracy'; did you mean 'accuracy'?",
+        ),
+        (
+            ["info", "tiger", "-p", "accuracy=x"],
+            "parameter 'accuracy' of problem 'tiger' must be a number, not 'x'",
+        ),
+        (["info", "tiger", "-p", "discount=1"], "discount is 1.0, outside [0, 1)"),
+        (["info", "tiger", "-p", "budget=-1"], "budget of 'cost' is -1, below 0"),
+        (["info", "rs-5-7", "-p", "budget=2"], "budget is 2, but without costs it must be None"),
+        (
+            ["simulate", "--problem", "tiger", "--policy", "blind:lisen"],
+            "action 'lisen' is not declared; did you mean 'listen'?",
+        ),
+        (
+            ["simulate", "--problem", "tiger", "--policy", "random", "--runs", "0"],
+            "runs must be a whole number of at least 1, not 0",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(run, words: list[str], sentence: str) -> None:
+    ran = run(*words)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"rcpomdp: {sentence}\n")
+
+
+def test_a_wrong_option_explains_itself_and_exits_with_2(run) -> None:
+    ran = run("simulate", "--problem", "ce")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "--policy" in ran.err
+    assert run("fly").code == 2
+
+
+def test_rows_that_cannot_be_written_leave_nothing_behind(run, tmp_path: Path) -> None:
+    ran = run(
+        "simulate",
+        "--problem",
+        "ce",
+        "--policy",
+        "random",
+        "--runs",
+        "5",
+        "--rows",
+        str(tmp_path / "no" / "x.csv"),
+    )
+    assert ran.code == 2
+    assert "cannot write" in ran.err
+    assert not (tmp_path / "no").exists()
+
+
+def test_version_and_help(run) -> None:
+    assert run("--version").out.strip() == rc.__version__
+    assert "simulate" in run("--help").out
+
+
+def test_an_unexpected_failure_is_one_sentence_and_exit_code_1(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("the sky\nfell")
+
+    monkeypatch.setattr(rc.problems, "catalogue", fail)
+    ran = run("problems")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "rcpomdp: failed: RuntimeError: the sky fell (RCPOMDP_DEBUG=1 shows where)\n"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_prints_the_runs_done_and_exits_with_4(workers: str) -> None:
+    words = ["simulate", "--problem", "tiger", "--policy", "random", "--runs", "100000000", "--json"]
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--workers", workers], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    told = json.loads(out)
+    assert 0 < told["runs"] < told["requested"]
+    assert err.splitlines()[-1] == f"rcpomdp: stopped after {told['runs']} of 100000000 runs"
+
+
+def test_a_reader_that_leaves_early_is_no_failure() -> None:
+    process = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {' '.join(COMMAND)} problems --json | head -n 1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (process.stdout, process.stderr) == ("[\n", "")
+
+
+def test_the_second_start_compiles_nothing(tmp_path: Path) -> None:
+    def start() -> tuple[str, dict[str, float]]:
+        words = ["simulate", "--problem", "tiger", "--policy", "fib", "--runs", "10"]
+        done = subprocess.run(
+            [*COMMAND, *words],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stderr, {str(f): f.stat().st_mtime_ns for f in tmp_path.rglob("*") if f.is_file()}
+
+    said, first = start()
+    assert "compiling" in said
+    assert any(name.endswith(".nbc") for name in first)
+    said, second = start()
+    assert said == ""
+    assert second == first
+
+
+def test_import_is_light() -> None:
+    """`import rcpomdp` loads none of the slow packages; they come with what needs them."""
+    code = "import sys, rcpomdp; print([m for m in ('numba', 'scipy', 'numpy', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_exist_and_stay_what_they_are() -> None:
+    import rcpomdp.simulation  # noqa: F401 - a module that is loaded must not hide a public name
+
+    for name in rc.__all__:
+        assert getattr(rc, name) is not None
+    assert callable(rc.simulate)
+    assert "simulate" in dir(rc)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        rc.nothing  # noqa: B018

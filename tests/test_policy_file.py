@@ -1,0 +1,185 @@
+"""Policy files: round trips, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rcpomdp as rc
+from rcpomdp.io.atomic import whole_file
+from rcpomdp.policies import AlphaPolicy, MixturePolicy, RandomPolicy, blind
+from test_policies import every_kind
+
+MODEL = rc.problems.make("tiger")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.rcp"
+    alpha = AlphaPolicy(MODEL, [[0, 0], [-10, 1], [1, -10]], [0, 1, 2])
+    rc.save_policy(path, MixturePolicy([alpha, blind(MODEL, "listen")], [0.5, 0.5]), MODEL)
+    return path
+
+
+def rewritten(path: Path, **changes: Any) -> Path:
+    """The file again, with parts of its header or whole entries changed."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    compression = changes.pop("compression", zipfile.ZIP_STORED)
+    entries |= changes.pop("entries", {})
+    header = json.loads(entries["policy.json"]) | changes
+    entries["policy.json"] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in entries.items():
+            if content is not None:
+                archive.writestr(name, content)
+    return path
+
+
+def npy(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+def test_every_kind_comes_back_the_same(tmp_path: Path) -> None:
+    for kind, policy in every_kind(MODEL).items():
+        if kind in {"mixture", "nested"}:
+            continue  # hold a policy that has no array form
+        path = tmp_path / f"{kind}.rcp"
+        rc.save_policy(path, policy, MODEL)
+        again = rc.load_policy(path, MODEL)
+        assert type(again) is type(policy)
+        rows = [list(rc.simulate(MODEL, p, runs=50, seed=1).rows()) for p in (policy, again)]
+        assert rows[0] == rows[1]
+
+
+def test_a_mixture_comes_back_and_the_bytes_are_always_the_same(saved: Path, tmp_path: Path) -> None:
+    policy = rc.load_policy(saved, MODEL)
+    assert isinstance(policy, MixturePolicy)
+    rc.save_policy(tmp_path / "again.rcp", policy, MODEL)
+    assert (tmp_path / "again.rcp").read_bytes() == saved.read_bytes()
+
+
+def test_another_budget_is_no_other_model(saved: Path) -> None:
+    rc.load_policy(saved, MODEL.with_budget(1.5))
+
+
+def test_what_is_refused(saved: Path, tmp_path: Path) -> None:
+    def sentence(path: Path, model: rc.CPOMDP = MODEL) -> str:
+        with pytest.raises(rc.PolicyError) as caught:
+            rc.load_policy(path, model)
+        return str(caught.value).replace(repr(str(path)), "FILE")
+
+    good = saved.read_bytes()
+    assert sentence(saved, rc.problems.make("ce")) == (
+        "FILE was made for another model, 'tiger', or for other parameters of it"
+    )
+    assert sentence(saved, rc.problems.make("tiger", accuracy=0.9)).startswith(
+        "FILE was made for another model"
+    )
+    assert sentence(tmp_path / "none.rcp") == "policy file FILE does not exist"
+    assert sentence(tmp_path) == "policy file FILE cannot be read: Is a directory"
+    saved.write_bytes(b"")
+    assert sentence(saved) == "FILE is not a policy file, or it is damaged"
+    saved.write_text("not a zip")
+    assert sentence(saved) == "FILE is not a policy file, or it is damaged"
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("hello.txt", "hi")
+    assert sentence(saved) == "FILE is not a policy file"
+
+    def changed(**changes: Any) -> str:
+        saved.write_bytes(good)
+        return sentence(rewritten(saved, **changes))
+
+    assert changed(format="other") == "FILE is not a policy file"
+    newer = "FILE was written by a newer version of rcpomdp (9.0)"
+    assert changed(format_version=2, library_version="9.0") == newer
+    unknown = "policy file FILE: holds a policy of kind 'oracle', which this version does not know"
+    assert changed(policy={"kind": "oracle"}) == unknown
+    assert changed(policy={"kind": "alpha"}) == "policy file FILE is damaged"
+    assert changed(policy=[]) == "policy file FILE is damaged"
+    assert changed(model=None) == "policy file FILE is damaged"
+    compressed = "policy file FILE: entry 'policy.json' is compressed, as no policy file's is"
+    assert changed(compression=zipfile.ZIP_DEFLATED) == compressed
+    tree = {"kind": "alpha", "vectors": 0, "actions": 2}
+    layout = "policy file FILE: array 0 has an unknown layout"
+    objects = np.array([None], dtype=object)
+    pickled = io.BytesIO()
+    np.save(pickled, objects, allow_pickle=True)
+    assert changed(policy=tree, entries={"0.npy": pickled.getvalue()}) == layout
+    assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2), dtype=np.float32))}) == layout
+    assert (
+        changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2)))[:-8]}) == "policy file FILE is damaged"
+    )
+    assert changed(policy=tree, entries={"0.npy": None}) == "policy file FILE is damaged"
+    wide = "policy file FILE: 3 actions need vectors of shape (3, 2), not (3, 5)"
+    assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 5)))}) == wide
+    huge = npy(np.zeros((3, 2))).replace(b"(3, 2)", b"(3, 9)")
+    assert changed(policy=tree, entries={"0.npy": huge}) == "policy file FILE is damaged"
+
+
+@settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.data())
+def test_damage_is_noticed_or_harmless(saved: Path, data: st.DataObject) -> None:
+    """Any flipped byte or cut end: a PolicyError, or the same policy (a byte that means nothing)."""
+    good = saved.read_bytes()
+    reference = list(rc.simulate(MODEL, rc.load_policy(saved, MODEL), runs=20, seed=1).rows())
+    damaged = bytearray(good)
+    if data.draw(st.booleans(), label="cut"):
+        del damaged[data.draw(st.integers(0, len(good) - 1), label="at") :]
+    else:
+        at = data.draw(st.integers(0, len(good) - 1), label="at")
+        damaged[at] ^= data.draw(st.integers(1, 255), label="by")
+    path = saved.with_name("damaged.rcp")
+    path.write_bytes(bytes(damaged))
+    try:
+        policy = rc.load_policy(path, MODEL)
+    except rc.PolicyError:
+        return
+    assert list(rc.simulate(MODEL, policy, runs=20, seed=1).rows()) == reference
+
+
+def test_a_policy_without_a_file_form_leaves_the_old_file_alone(saved: Path) -> None:
+    before = saved.read_bytes()
+
+    class Own:
+        def initial(self, rng: np.random.Generator) -> int:
+            return 0
+
+        def action(self, state: int) -> int:
+            return 0
+
+        def update(self, state: int, observation: int) -> int:
+            return 0
+
+    with pytest.raises(rc.PolicyError, match="^a policy of type Own cannot be saved$"):
+        rc.save_policy(saved, Own(), MODEL)
+    assert saved.read_bytes() == before
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_text("old")
+    with pytest.raises(TypeError), whole_file(path) as file:
+        file.writelines([b"half", None])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    with whole_file(path) as file:
+        file.write(b"new")
+    assert path.read_text() == "new"
+    with pytest.raises(rc.InputError, match="^cannot write .*: No such file or directory$"):
+        rc.save_policy(tmp_path / "no" / "x.rcp", RandomPolicy(MODEL), MODEL)
