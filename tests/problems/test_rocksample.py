@@ -184,6 +184,7 @@ def test_layouts_are_the_published_ones():
             "rocks": cells(text, 1),
             "start": (1, n // 2 + 1),
             "costs": False,
+            "budget": None,
         }
 
 
