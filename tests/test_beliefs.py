@@ -58,9 +58,7 @@ def test_branches_are_bayes_rule(case: Dense, seed: int) -> None:
 @given(cpomdps(), st.integers(0, 2**32 - 1))
 def test_posteriors_average_to_the_prediction(case: Dense, seed: int) -> None:
     b, a = drawn(case, seed)
-    mean = sum(
-        p * posterior.dense(case.model.n_states) for _, p, posterior in beliefs.branches(case.model, b, a)
-    )
+    mean = sum(p * posterior.dense(case.model.n_states) for _, p, posterior in beliefs.branches(case.model, b, a))
     np.testing.assert_allclose(mean, b @ case.T[a], atol=1e-14)
 
 
@@ -114,9 +112,7 @@ def test_a_probability_that_underflows_leaves_the_support() -> None:
 
 def test_an_impossible_observation_is_refused_by_name() -> None:
     model = rc.problems.make("crs-4-4")
-    with pytest.raises(
-        rc.InputError, match="^observation 'good' is impossible after action 'north' in this belief$"
-    ):
+    with pytest.raises(rc.InputError, match="^observation 'good' is impossible after action 'north' in this belief$"):
         beliefs.update(model, model.initial_belief, list(model.actions).index("north"), 0)
 
 

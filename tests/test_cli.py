@@ -51,6 +51,34 @@ def test_problems_lists_every_name_with_its_sizes(run) -> None:
     assert "247,809" in table
 
 
+def test_a_narrow_window_cuts_the_descriptions_alone(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_PIPE_WIDTH", 80)
+    lines = run("problems").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == rc.problems.names()
+    assert max(map(len, lines)) <= 80
+    assert any("…" in line for line in lines)
+
+
+def test_unlimited_budgets_are_null_in_json(run) -> None:
+    told = json.loads(run("info", "ce", "-p", "budget=inf", "--json").out)
+    assert told["parameters"]["budget"] is told["costs"][0]["budget"] is None
+    assert "unlimited" in run("info", "ce", "-p", "budget=none").out
+
+
+def test_a_short_horizon_is_remarked_on(run) -> None:
+    ran = run("simulate", "--problem", "crs-7-8", "--policy", "blind:north", "--runs", "2", "--json")
+    assert "could still add 71.6972; --steps goes further" in ran.err
+    assert json.loads(ran.out)["reward"]["truncation"] == pytest.approx(0.95**20 * 10 / 0.05)
+
+
+def test_an_ascii_terminal_is_no_failure() -> None:
+    words = ["simulate", "--problem", "ce", "--policy", "random", "--runs", "5"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*COMMAND, *words], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "? s.e." in done.stdout
+
+
 def test_info_tells_parameters_structure_and_fingerprint(run) -> None:
     told = json.loads(run("info", "tunnels", "-p", "p_correct=0.95", "--json").out)
     assert told["states"] == 53
@@ -159,16 +187,28 @@ def test_an_unexpected_failure_is_one_sentence_and_exit_code_1(run, monkeypatch:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_prints_the_runs_done_and_exits_with_4(workers: str) -> None:
     words = ["simulate", "--problem", "tiger", "--policy", "random", "--runs", "100000000", "--json"]
-    process = subprocess.Popen(
-        [*COMMAND, *words, "--workers", workers], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 4
+    for wait in (2, 4, 8, 16, 32):  # a slow machine may have nothing to show at first
+        process = subprocess.Popen(
+            [*COMMAND, *words, "--workers", workers], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        if process.returncode == 4 and out:
+            break
     told = json.loads(out)
     assert 0 < told["runs"] < told["requested"]
+    assert told["interrupted"]
     assert err.splitlines()[-1] == f"rcpomdp: stopped after {told['runs']} of 100000000 runs"
+
+
+def test_an_interrupt_before_the_first_result_exits_with_4(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rc.problems, "make", interrupted)
+    ran = run("simulate", "--problem", "ce", "--policy", "random")
+    assert (ran.code, ran.out, ran.err) == (4, "", "rcpomdp: stopped before anything was done\n")
 
 
 def test_a_reader_that_leaves_early_is_no_failure() -> None:
@@ -183,7 +223,7 @@ def test_a_reader_that_leaves_early_is_no_failure() -> None:
 
 def test_the_second_start_compiles_nothing(tmp_path: Path) -> None:
     def start() -> tuple[str, dict[str, float]]:
-        words = ["simulate", "--problem", "tiger", "--policy", "fib", "--runs", "10"]
+        words = ["simulate", "--problem", "tunnels", "--policy", "fib", "--runs", "10"]
         done = subprocess.run(
             [*COMMAND, *words],
             env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},

@@ -125,10 +125,7 @@ def test_positional_arguments_follow_the_definition():
         lambda s, a: 1.0, lambda s, a: 2.0, {"left": 1}, 0.5, 3,
         terminal=["exit"], costs=["fuel"], name="corridor",
     )  # fmt: skip
-    assert (
-        repr(model)
-        == "CPOMDP 'corridor': 3 states, 2 actions, 2 observations, 1 cost, discount 0.5, budget 3"
-    )
+    assert repr(model) == "CPOMDP 'corridor': 3 states, 2 actions, 2 observations, 1 cost, discount 0.5, budget 3"
     assert list(model.costs) == ["fuel"]
     assert_array_equal(model.cost, [[[2, 2], [2, 2], [0, 0]]])
     assert_array_equal(model.initial_belief, [1, 0, 0])
@@ -141,9 +138,7 @@ def test_defaults():
     assert model.name == ""
 
 
-@pytest.mark.parametrize(
-    "terminal", [["exit"], {"exit"}, lambda s: s == "exit", np.array([False, False, True])]
-)
+@pytest.mark.parametrize("terminal", [["exit"], {"exit"}, lambda s: s == "exit", np.array([False, False, True])])
 def test_the_initial_belief_is_uniform_over_states_that_are_not_terminal(terminal):
     assert_array_equal(corridor(terminal=terminal).initial_belief, [0.5, 0.5, 0.0])
 
@@ -183,9 +178,7 @@ def test_functions_are_not_called_in_terminal_states(terminal, arity):
             4: lambda s, a, t, o: calls.append(s) or value,
         }[arity]
 
-    model = corridor(
-        terminal=terminal, transition=transition, reward=recording(1.0, paid), cost=recording(2.0, spent)
-    )
+    model = corridor(terminal=terminal, transition=transition, reward=recording(1.0, paid), cost=recording(2.0, spent))
     for called in (moved, paid, spent):
         assert set(called) == {"left", "right"}
     assert_array_equal(model.terminal, [False, False, True])

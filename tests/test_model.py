@@ -52,9 +52,7 @@ def blind_model(transition, reward, belief, **changes) -> CPOMDP:
     """A model of one action and one observation."""
     n = len(belief)
     arguments = {"observation": np.ones((1, n, 1)), "discount": 0.5} | changes
-    return CPOMDP(
-        transition=[transition], reward=np.reshape(reward, (n, 1)), initial_belief=belief, **arguments
-    )
+    return CPOMDP(transition=[transition], reward=np.reshape(reward, (n, 1)), initial_belief=belief, **arguments)
 
 
 def numbers(model: CPOMDP) -> list[np.ndarray]:
@@ -167,9 +165,7 @@ def uncanonical_csr(dense: np.ndarray) -> sp.csr_array:
 
 def with_explicit_zeros(dense: np.ndarray) -> sp.csr_array:
     n, m = dense.shape
-    return sp.csr_array(
-        (dense.reshape(-1).copy(), np.tile(np.arange(m), n), np.arange(n + 1) * m), shape=dense.shape
-    )
+    return sp.csr_array((dense.reshape(-1).copy(), np.tile(np.arange(m), n), np.arange(n + 1) * m), shape=dense.shape)
 
 
 def with_wide_indices(dense: np.ndarray) -> sp.csr_array:
@@ -207,9 +203,7 @@ def test_every_form_gives_the_same_arrays(form):
 
 
 def test_forms_may_be_mixed():
-    mixed = CPOMDP(
-        **parts(transition=[sp.csc_array(T[0]), T[1].tolist()], observation=[Z[0], sp.coo_array(Z[1])])
-    )
+    mixed = CPOMDP(**parts(transition=[sp.csc_array(T[0]), T[1].tolist()], observation=[Z[0], sp.coo_array(Z[1])]))
     assert_same_numbers(mixed, numbers(CPOMDP(**parts())))
 
 
@@ -267,9 +261,7 @@ def test_labels_unless_given():
 
 
 def test_labels_given():
-    model = CPOMDP(
-        **parts(states="xyz", actions=range(2), observations=iter([None, ()]), costs=["fuel", "risk"])
-    )
+    model = CPOMDP(**parts(states="xyz", actions=range(2), observations=iter([None, ()]), costs=["fuel", "risk"]))
     assert list(model.states) == ["x", "y", "z"]
     assert list(model.actions) == [0, 1]
     assert list(model.observations) == [None, ()]
@@ -528,9 +520,7 @@ def expected_by_loops(values: np.ndarray, T: np.ndarray, Z: np.ndarray) -> np.nd
 
 @quick
 @given(cpomdps(), st.sampled_from([3, 4]), rngs())
-def test_rewards_and_costs_by_arrival_are_reduced_to_expectations(
-    case: Dense, rank: int, rng: np.random.Generator
-):
+def test_rewards_and_costs_by_arrival_are_reduced_to_expectations(case: Dense, rank: int, rng: np.random.Generator):
     n_actions, n_states, n_observations = case.Z.shape
     shape = (n_states, n_actions, n_states, n_observations)[:rank]
     reward = rng.uniform(-10, 10, shape)
@@ -641,8 +631,7 @@ def test_scalarising_may_make_a_state_terminal():
 def test_the_fingerprint_is_the_same_on_every_machine():
     """Computed once on little-endian 64-bit Linux; all numbers of this model are exact."""
     assert (
-        CPOMDP(**parts(discount=0.5)).fingerprint
-        == "eef36ba64d34f4af6ed5125df2935bd22894726f27f0843a6c856e81f921a575"
+        CPOMDP(**parts(discount=0.5)).fingerprint == "eef36ba64d34f4af6ed5125df2935bd22894726f27f0843a6c856e81f921a575"
     )
 
 
@@ -672,9 +661,7 @@ def test_the_fingerprint_changes_with_any_number():
         parts(discount=np.nextafter(0.9, 1)),
         parts(cost=None, budget=None),
         parts(cost=C[:1], budget=5),
-        parts(
-            observation=np.concatenate([Z, np.zeros((2, 3, 1))], axis=2)
-        ),  # an observation that never comes
+        parts(observation=np.concatenate([Z, np.zeros((2, 3, 1))], axis=2)),  # an observation that never comes
     ]
     for key, array in (("reward", R), ("cost", C)):
         for index in np.ndindex(array.shape):

@@ -156,7 +156,7 @@ TIGER = rc.problems.make("tiger")
             "weight 0 of the mixture is nan, which is no probability",
         ),
         (lambda: blind(TIGER, "lisen"), "action 'lisen' is not declared; did you mean 'listen'?"),
-        (lambda: blind(TIGER, 7), "node 0 takes action 7, which the model does not have"),
+        (lambda: blind(TIGER, 7), "action 7 is not between 0 and 2"),
         (lambda: from_name(TIGER, "qmpd"), "unknown policy 'qmpd'; did you mean 'qmdp'?"),
         (lambda: from_name(TIGER, "nowhere.rcp"), "policy file 'nowhere.rcp' does not exist"),
     ],
@@ -165,6 +165,55 @@ def test_a_policy_that_does_not_fit_is_refused_with_a_sentence(make: Any, senten
     with pytest.raises(rc.InputError) as caught:
         make()
     assert str(caught.value) == sentence
+
+
+def test_a_policy_of_another_model_is_refused_or_follows_its_own_beliefs() -> None:
+    ce, rocks = rc.problems.make("ce"), rc.problems.make("crs-4-4")
+    for policy in (blind(rocks, "check-1"), RandomPolicy(rocks)):
+        with pytest.raises(rc.PolicyError, match="was made for a model with other actions"):
+            rc.simulate(ce, policy, runs=3)
+    with pytest.raises(rc.InputError, match="^the policy's action at step 0 is .*, not between 0 and 1$|impossible"):
+        rc.simulate(ce, fib(rocks), runs=50)
+    # The same sizes, other numbers: the policy keeps to the beliefs of its own model, as in the field.
+    dull, sharp = rc.problems.make("tiger", accuracy=0.6), rc.problems.make("tiger", accuracy=0.95)
+    policy = AlphaPolicy(dull, [[0, 0], [-10, 1], [1, -10]], [0, 1, 2])
+    here = rc.simulate(sharp, policy, runs=50, seed=2)
+    assert list(here.rows()) == list(rc.simulate(sharp, Unbatched(policy), runs=50, seed=2).rows())
+    own = rc.simulate(sharp, AlphaPolicy(sharp, policy.vectors, policy.actions), runs=50, seed=2)
+    assert list(here.rows()) != list(own.rows())
+    # Another budget is the same model.
+    assert rc.simulate(dull.with_budget(1), policy, runs=5).violation_rate.mean > 0
+
+
+@pytest.mark.parametrize(
+    ("action", "sentence"),
+    [
+        ("listen", "the policy's action at step 0 is 'listen', not an index"),
+        (True, "the policy's action at step 0 is True, not an index"),
+        (1.0, "the policy's action at step 0 is 1.0, not an index"),
+        (77, "the policy's action at step 0 is 77, not between 0 and 2"),
+        (-1, "the policy's action at step 0 is -1, not between 0 and 2"),
+    ],
+)
+def test_a_wrong_action_is_named(action: Any, sentence: str) -> None:
+    class Own:
+        def initial(self, rng: np.random.Generator) -> None: ...
+
+        def action(self, state: None) -> Any:
+            return action
+
+        def update(self, state: None, observation: int) -> None: ...
+
+    with pytest.raises(rc.PolicyError) as caught:
+        rc.simulate(TIGER, Own(), runs=1)
+    assert str(caught.value) == sentence
+
+
+def test_labels_for_indices_are_refused() -> None:
+    with pytest.raises(rc.PolicyError, match="^actions of a controller must be indices, not <U6 values$"):
+        ControllerPolicy(TIGER, ["listen"], [[0, 0]])
+    with pytest.raises(rc.PolicyError, match="^'fib' is no policy: it lacks initial, action or update$"):
+        rc.simulate(TIGER, "fib")
 
 
 def test_blind_takes_a_label_or_an_index() -> None:

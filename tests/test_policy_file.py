@@ -83,9 +83,7 @@ def test_what_is_refused(saved: Path, tmp_path: Path) -> None:
     assert sentence(saved, rc.problems.make("ce")) == (
         "FILE was made for another model, 'tiger', or for other parameters of it"
     )
-    assert sentence(saved, rc.problems.make("tiger", accuracy=0.9)).startswith(
-        "FILE was made for another model"
-    )
+    assert sentence(saved, rc.problems.make("tiger", accuracy=0.9)).startswith("FILE was made for another model")
     assert sentence(tmp_path / "none.rcp") == "policy file FILE does not exist"
     assert sentence(tmp_path) == "policy file FILE cannot be read: Is a directory"
     saved.write_bytes(b"")
@@ -117,9 +115,7 @@ def test_what_is_refused(saved: Path, tmp_path: Path) -> None:
     np.save(pickled, objects, allow_pickle=True)
     assert changed(policy=tree, entries={"0.npy": pickled.getvalue()}) == layout
     assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2), dtype=np.float32))}) == layout
-    assert (
-        changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2)))[:-8]}) == "policy file FILE is damaged"
-    )
+    assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2)))[:-8]}) == "policy file FILE is damaged"
     assert changed(policy=tree, entries={"0.npy": None}) == "policy file FILE is damaged"
     wide = "policy file FILE: 3 actions need vectors of shape (3, 2), not (3, 5)"
     assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 5)))}) == wide

@@ -33,9 +33,7 @@ def test_accumulated_and_expected_cost_are_a_martingale_over_histories(case: Den
         root = value @ model.initial_belief
         histories = [(1.0, np.zeros(model.n_costs), beliefs.initial(model))]
         for t in range(4):
-            total = sum(
-                p * (w + model.discount**t * (value[:, b.states] @ b.probabilities)) for p, w, b in histories
-            )
+            total = sum(p * (w + model.discount**t * (value[:, b.states] @ b.probabilities)) for p, w, b in histories)
             np.testing.assert_allclose(total, root, atol=1e-9 * max(1.0, np.abs(root).max(initial=0)))
             histories = [
                 (p * q, w + model.discount**t * beliefs.expected_cost(model, b, a), nxt)
@@ -80,9 +78,7 @@ def test_the_counterexample_violates_in_the_half_that_sees_rocks() -> None:
     assert rate.se == pytest.approx(math.sqrt(rate.mean * (1 - rate.mean) / 4000))
     gamma = model.discount
     # W is 8γ after rocks were seen and 2γ after they were not, whatever the tunnel turns out to be.
-    np.testing.assert_allclose(
-        sorted(set(result.outcome.spent[:, 0].round(9))), [2 * gamma, 8 * gamma], rtol=1e-9
-    )
+    np.testing.assert_allclose(sorted(set(result.outcome.spent[:, 0].round(9))), [2 * gamma, 8 * gamma], rtol=1e-9)
     assert set(result.outcome.violation.tolist()) == {-1, 1}
     assert set(result.outcome.cost[:, 0].round(3)) == {0, 10}
     assert result.reward.mean == pytest.approx(12, abs=1e-4)
@@ -183,6 +179,7 @@ def test_without_costs_and_with_one_run() -> None:
     result = rc.simulate(model, RandomPolicy(model), runs=1, steps=5)
     summary = result.summary()
     assert summary["costs"] == []
+    assert not summary["interrupted"]
     assert summary["violation_rate"] == {"mean": 0.0, "se": 0.0}
     assert summary["reward"]["se"] is None  # one run has no standard error
     assert summary["reward"]["truncation"] == pytest.approx(0.95**5 * 10 / 0.05)

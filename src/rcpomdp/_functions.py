@@ -171,10 +171,14 @@ def _numbers(value: Any, where: str) -> FloatArray:
 
 
 def _call(function: Callable[..., Any], what: str, *args: Hashable, or_none: bool = False) -> Any:
-    result = function(*args)
+    given = ", ".join(map(repr, args))
+    try:
+        result = function(*args)
+    except Exception as error:
+        error.add_note(f"in {what}({given})")
+        raise
     if isinstance(result, Mapping) or (or_none and result is None):
         return result
-    given = ", ".join(map(repr, args))
     raise ModelError(f"{what}({given}) returned {short(result)}, not a mapping from labels to probabilities")
 
 

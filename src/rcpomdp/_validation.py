@@ -6,7 +6,7 @@ Rows are probability distributions: entries in [0, 1] that sum to 1. A sum off b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from reprlib import repr as short
@@ -259,10 +259,15 @@ def check_not_negative(cost: FloatArray, what: str, states: Labels, actions: Lab
 
 
 def budget_vector(budget: Any, costs: Labels) -> FloatArray:
-    """A budget for each cost: a scalar serves one cost, None means unlimited."""
+    """A budget for each cost, in their order or by name; a scalar serves one cost, None means unlimited."""
     k = len(costs)
     if budget is None:
         return np.full(k, np.inf)
+    if isinstance(budget, Mapping):
+        given = {label_index(costs, name, "budget"): value for name, value in budget.items()}
+        budget = [given.get(i) for i in range(k)]
+    if isinstance(budget, list | tuple):
+        budget = [np.inf if value is None else value for value in budget]
     vector = real_array(budget, "budget").reshape(-1)
     if vector.shape != (k,):
         raise ModelError(f"budget has length {len(vector)}, but the model has {count(k, 'cost')}")

@@ -1,14 +1,15 @@
 """Beliefs over a model: Bayes' rule, observation probabilities, expected reward and cost.
 
-A belief is sparse. Functions take a `Belief`, a vector over all states, or ``{label: probability}``.
+A belief is sparse. Functions take a `Belief`, a vector over all states, or ``{label: probability}``; actions
+and observations by index or label.
 
 >>> import rcpomdp as rc
 >>> model = rc.problems.make("tiger")
 >>> b = rc.beliefs.initial(model)
->>> b = rc.beliefs.update(model, b, action=0, observation=0)
+>>> b = rc.beliefs.update(model, b, "listen", "hear-left")
 >>> b.probabilities.round(3).tolist()
 [0.85, 0.15]
->>> rc.beliefs.expected_reward(model, b, 0)
+>>> rc.beliefs.expected_reward(model, b, "listen")
 -1.0
 """
 
@@ -64,62 +65,53 @@ def as_belief(model: CPOMDP, belief: Belief | Mapping[Any, float] | Any) -> Beli
     return initial(model.with_initial_belief(belief))
 
 
-def update(model: CPOMDP, belief: Any, action: int, observation: int) -> Belief:
+def update(model: CPOMDP, belief: Any, action: Any, observation: Any) -> Belief:
     """``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1)."""
     b = as_belief(model, belief)
-    _check_index(action, model.n_actions, "action")
-    _check_index(observation, model.n_observations, "observation")
+    a, o = model.actions.resolve(action), model.observations.resolve(observation)
     states = np.empty(model.n_states, dtype=np.int32)
     probs = np.empty(model.n_states)
-    size, p = kernels.update(model.arrays, *b, action, observation, *_scratch(model), states, probs)
+    size, p = kernels.update(model.arrays, *b, a, o, *_scratch(model), states, probs)
     if p == 0:
         raise InputError(
-            f"observation {model.observations[observation]!r} is impossible after action "
-            f"{model.actions[action]!r} in this belief"
+            f"observation {model.observations[o]!r} is impossible after action {model.actions[a]!r} in this belief"
         )
     return Belief(states[:size].copy(), probs[:size].copy())
 
 
-def observation_probabilities(model: CPOMDP, belief: Any, action: int) -> FloatArray:
+def observation_probabilities(model: CPOMDP, belief: Any, action: Any) -> FloatArray:
     """p(o | b, a) for every observation, [O]."""
-    _check_index(action, model.n_actions, "action")
+    a = model.actions.resolve(action)
     p = np.empty(model.n_observations)
-    kernels.observation_probabilities(model.arrays, *as_belief(model, belief), action, *_scratch(model), p)
+    kernels.observation_probabilities(model.arrays, *as_belief(model, belief), a, *_scratch(model), p)
     return p
 
 
-def branches(model: CPOMDP, belief: Any, action: int) -> list[Branch]:
+def branches(model: CPOMDP, belief: Any, action: Any) -> list[Branch]:
     """Every observation that can follow, its probability and the belief it leads to."""
-    _check_index(action, model.n_actions, "action")
+    a = model.actions.resolve(action)
     p = np.empty(model.n_observations)
     start = np.empty(model.n_observations + 1, dtype=np.int64)
-    states, probs = kernels.branch(
-        model.arrays, *as_belief(model, belief), action, *_scratch(model), p, start
-    )
+    states, probs = kernels.branch(model.arrays, *as_belief(model, belief), a, *_scratch(model), p, start)
     return [
         Branch(int(o), float(p[o]), Belief(states[start[o] : start[o + 1]], probs[start[o] : start[o + 1]]))
         for o in np.flatnonzero(p)
     ]
 
 
-def expected_reward(model: CPOMDP, belief: Any, action: int) -> float:
+def expected_reward(model: CPOMDP, belief: Any, action: Any) -> float:
     """``R(b, a) = Σ_s b(s) R(s, a)``."""
-    _check_index(action, model.n_actions, "action")
+    a = model.actions.resolve(action)
     b = as_belief(model, belief)
-    return float(kernels.expectation(model.reward, action, *b))
+    return float(kernels.expectation(model.reward, a, *b))
 
 
-def expected_cost(model: CPOMDP, belief: Any, action: int) -> FloatArray:
+def expected_cost(model: CPOMDP, belief: Any, action: Any) -> FloatArray:
     """``C_k(b, a) = Σ_s b(s) C_k(s, a)``, [K]."""
-    _check_index(action, model.n_actions, "action")
+    a = model.actions.resolve(action)
     b = as_belief(model, belief)
-    return np.array([kernels.expectation(c, action, *b) for c in model.cost])
+    return np.array([kernels.expectation(c, a, *b) for c in model.cost])
 
 
 def _scratch(model: CPOMDP) -> tuple[FloatArray, IndexArray]:
     return np.zeros(model.n_states), np.empty(model.n_states, dtype=np.int32)
-
-
-def _check_index(i: int, size: int, what: str) -> None:
-    if not 0 <= i < size:
-        raise InputError(f"{what} {i} is not between 0 and {size - 1}")

@@ -76,6 +76,8 @@ def observability_classes(model: CPOMDP) -> Classes:
 def in_class_order(model: CPOMDP, classes: Classes) -> CPOMDP:
     """The same model with its states renumbered so that each class is contiguous."""
     m, n = model.arrays, model.n_states
+    if (classes.order == np.arange(n)).all():
+        return model
     t_ptr, t_next, t_prob = _gather_rows(m.t_ptr, m.t_next, m.t_prob, classes.order, model.n_actions)
     z_ptr, z_obs, z_prob = _gather_rows(m.z_ptr, m.z_obs, m.z_prob, classes.order, model.n_actions)
     t_next = classes.rank[t_next].astype(np.int32)

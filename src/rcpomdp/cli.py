@@ -24,7 +24,10 @@ from . import __version__, problems
 from .errors import InputError, ProblemError
 
 FAILED, BAD_INPUT, STOPPED = 1, 2, 4
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
 _PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
+
+_TITLES = ("name", "states", "actions", "obs.", "discount", "budget")
 
 app = typer.Typer(
     help="Planning under uncertainty with budgets that hold all along the way.",
@@ -41,14 +44,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for "±" rather than a failure
     try:
         code = app(standalone_mode=False)
+        if code == _INTERRUPTED:
+            code = _complain("stopped before anything was done", STOPPED)
     except InputError as error:
         code = _complain(str(error), BAD_INPUT)
     except typer.Exit as exit_:
         code = exit_.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        code = _complain("stopped before anything was done", STOPPED)
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error, which explains itself
             error.show()
@@ -57,9 +63,7 @@ def main() -> None:
             raise
         else:
             detail = " ".join(str(error).split()) or "no detail was given"
-            code = _complain(
-                f"failed: {type(error).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED
-            )
+            code = _complain(f"failed: {type(error).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -84,11 +88,17 @@ def _problems(as_json: AsJson = False) -> None:
         _print_json(rows)
         return
     table = Table(box=None, header_style="bold")
-    for title in ("name", "states", "actions", "observations", "discount", "budget", "what it is"):
-        table.add_column(title, justify="left" if title in {"name", "what it is"} else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(_text(row[key]) for key in row))
-    _stdout().print(table)
+    for title in _TITLES:
+        table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
+    table.add_column("what it is", no_wrap=True)
+    cells = [[_text(value) for value in row.values()] for row in rows]
+    console = _stdout()
+    # The last column gives way in a narrow window; rich would narrow all of them.
+    widths = [max(map(len, column)) for column in zip(_TITLES, *(row[:-1] for row in cells), strict=True)]
+    room = max(12, console.width - sum(widths) - 2 * len(widths) - 3)
+    for *numbers, summary in cells:
+        table.add_row(*numbers, summary if len(summary) <= room else summary[: room - 1] + "…")
+    console.print(table, no_wrap=True, crop=False)
 
 
 @app.command("info")
@@ -134,7 +144,15 @@ def _info(
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for key, value in facts.items():
-        table.add_row(key.replace("_", " "), _text(value))
+        if key == "costs":
+            for cost in value:
+                about = f"budget {_text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
+                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {_text(cost['largest'])} a step")
+        elif key == "parameters":
+            for name, setting in value.items():
+                table.add_row(f"-p {name}", _setting(setting))
+        else:
+            table.add_row(key.replace("_", " "), _text(value))
     _stdout().print(table)
 
 
@@ -167,6 +185,10 @@ def _simulate(
         _print_json({"problem": problem, "policy": policy, **result.summary()})
     else:
         _stdout().print(_simulation_table(problem, policy, result.summary()))
+    summary = result.summary()
+    tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
+    if tail is None or tail > 0.1 * abs(mean):
+        _say(f"runs that had not ended after {steps} steps could still add {_text(tail)}; --steps goes further")
     if result.runs < result.requested:
         raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
 
@@ -176,20 +198,22 @@ def _simulation_table(problem: str, policy: str, summary: dict[str, Any]) -> Tab
     head += f"seed {summary['seed']}"
     table = Table(title=head, title_justify="left", box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
-    for title in ("mean", "± s.e.", "beyond the horizon", "budget"):
+    for title in ("mean", "± s.e.", "truncation", "budget"):
         table.add_column(title, justify="right", no_wrap=True)
 
     def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
-        table.add_row(name, _text(estimate["mean"]), _text(estimate["se"]), tail, budget)
+        error = "-" if estimate["se"] is None else f"{estimate['se']:.2g}"
+        table.add_row(name, _text(estimate["mean"]), error, tail, budget)
 
-    add("violation rate", summary["violation_rate"])
-    add("discounted reward", summary["reward"], f"≤ {_text(summary['reward']['truncation'])}")
+    add("reward", summary["reward"], f"≤ {_text(summary['reward']['truncation'])}")
     for cost in summary["costs"]:
-        tail = f"≤ {_text(cost['truncation'])}"
-        add(f"discounted {cost['name']}", cost, tail, _text(cost["budget"]))
-        add(f"{cost['name']} as expected on the way", cost["spent"])
-    add("realised overrun rate", summary["overrun_rate"])
-    add("steps", summary["length"])
+        budget = "unlimited" if cost["budget"] is None else _text(cost["budget"])
+        add(str(cost["name"]), cost, f"≤ {_text(cost['truncation'])}", budget)
+        add(f"{cost['name']} spent, by beliefs", cost["spent"])
+    if summary["costs"]:
+        add("violation rate", summary["violation_rate"])
+        add("overrun rate", summary["overrun_rate"])
+    add("length", summary["length"])
     return table
 
 
@@ -223,11 +247,10 @@ def _parameters(given: list[str] | None) -> dict[str, Any]:
 
 
 def _announce_compilation() -> None:
-    """Numba compiles once per machine; say so, since it takes seconds."""
-    from .kernels.jit import is_compiled
+    """Have numba say when it compiles, which takes seconds; what is cached is not compiled."""
+    from .kernels.jit import when_compiling
 
-    if not is_compiled():
-        print("compiling kernels, this once ...", file=sys.stderr)
+    when_compiling(lambda: _say("compiling kernels, this once ..."))
 
 
 @contextmanager
@@ -263,6 +286,16 @@ def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def _setting(value: Any) -> str:
+    """A parameter's value as ``-p`` takes it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        items = ",".join(f"({_setting(i)})" if isinstance(i, list | tuple) else _setting(i) for i in value)
+        return items + "," if len(value) == 1 else items
+    return str(value)
+
+
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
@@ -270,6 +303,8 @@ def _finite(value: float) -> float | None:
 def _jsonable(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_jsonable(item) for item in value]
+    if isinstance(value, float):
+        return _finite(value)
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
@@ -283,7 +318,7 @@ def _text(value: Any) -> str:
         case int():
             text = f"{value:,}"
         case float():
-            text = f"{value:.6g}"
+            text = f"{value:.6g}" if abs(value) < 0.9999 or abs(value) >= 1 else f"{value:.12g}"
         case dict():
             text = ", ".join(f"{key} {_text(item)}" for key, item in value.items())
         case list() | tuple():
@@ -293,6 +328,10 @@ def _text(value: Any) -> str:
     return text
 
 
-def _complain(sentence: str, code: int) -> int:
+def _say(sentence: str) -> None:
     print(f"rcpomdp: {sentence}", file=sys.stderr)
+
+
+def _complain(sentence: str, code: int) -> int:
+    _say(sentence)
     return code

@@ -27,8 +27,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("tigre", ["tiger", "tunnels"])
     "; did you mean 'tiger'?"
+    >>> did_you_mean("FIB", ["fib", "fibre"])
+    "; did you mean 'fib'?"
     >>> did_you_mean("xyz", ["tiger"])
     ''
     """
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(by_lower), n=1)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -7,6 +7,8 @@ from functools import cached_property
 from reprlib import repr as short
 from typing import Any, overload
 
+import numpy as np
+
 from .errors import ModelError, did_you_mean
 
 _SUGGESTION_LIMIT = 10_000  # names among which a misspelt one is looked for
@@ -64,6 +66,28 @@ class Labels(Sequence[Hashable]):
             return by_text[str(value)]
         hint = did_you_mean(str(value), by_text) if self._size <= _SUGGESTION_LIMIT else ""
         raise ModelError(f"{self._kind} {value!r} is not declared{hint}")
+
+    def resolve(self, value: Any) -> int:
+        """Index of a label, or of an index itself; what is neither is a ModelError.
+
+        >>> names = Labels(["left", "right"], "action")
+        >>> names.resolve("right"), names.resolve(0)
+        (1, 0)
+        >>> names.resolve(2)
+        Traceback (most recent call last):
+        rcpomdp.errors.ModelError: action 2 is not between 0 and 1
+        """
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value in self:
+            return self.index(value)
+        if not 0 <= value < self._size:
+            raise ModelError(f"{self._kind} {value} is not between 0 and {self._size - 1}")
+        return int(value)
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            return value in self._index
+        except TypeError:
+            return False
 
     @overload
     def __getitem__(self, i: int) -> Hashable: ...

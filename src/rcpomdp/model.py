@@ -35,7 +35,7 @@ class CPOMDP:
     cost : C[s, a] for one cost or C[k, s, a] for several; also C[k, s, a, s'] and C[k, s, a, s', o]
     initial_belief : b_0[s], or a mapping from state labels to probabilities
     discount : in [0, 1)
-    budget : a number for one cost, or one per cost; None is unlimited
+    budget : a number for one cost, one per cost, or ``{cost: number}``; None is unlimited
     states, actions, observations, costs : labels; "s0", "a0", "o0", "cost0" and so on unless given
     terminal : labels of states, or a mask over them, that must absorb without reward or cost; those that do
         are found in any case
@@ -173,9 +173,7 @@ class CPOMDP:
         """
         from ._functions import tabulate
 
-        parts = tabulate(
-            states, actions, observations, transition, observation, reward, cost, initial, terminal
-        )
+        parts = tabulate(states, actions, observations, transition, observation, reward, cost, initial, terminal)
         return cls(**parts, discount=discount, budget=budget, costs=costs, name=name)
 
     # Sizes and views
@@ -257,9 +255,7 @@ class CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
         lam = check.real_array(weights, "weight vector").reshape(-1)
         if lam.shape != (self.n_costs,):
-            raise ModelError(
-                f"weights have length {len(lam)}, but the model has {check.count(self.n_costs, 'cost')}"
-            )
+            raise ModelError(f"weights have length {len(lam)}, but the model has {check.count(self.n_costs, 'cost')}")
         if not np.isfinite(lam).all():
             raise ModelError(f"weight {int(np.argmin(np.isfinite(lam)))} is not a finite number")
         reward = self.reward - np.tensordot(lam, self.cost, axes=1)
@@ -309,8 +305,7 @@ class CPOMDP:
         for s in check.state_indices(terminal, self.states, "terminal"):
             if not self.terminal[s]:
                 raise ModelError(
-                    f"terminal state {self.states[s]!r} must keep to itself without reward or cost under "
-                    f"every action"
+                    f"terminal state {self.states[s]!r} must keep to itself without reward or cost under every action"
                 )
 
 

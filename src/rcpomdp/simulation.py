@@ -24,7 +24,7 @@ import numpy as np
 
 from . import beliefs
 from ._types import FloatArray
-from .errors import InputError
+from .errors import InputError, PolicyError
 from .kernels import belief as belief_kernels
 from .kernels import rollout
 from .kernels.rollout import NEVER, Outcome
@@ -118,6 +118,7 @@ class Simulation:
         return {
             "runs": self.runs,
             "requested": self.requested,
+            "interrupted": self.runs < self.requested,
             "steps": self.steps,
             "seed": self.seed,
             "violation_rate": _plain(self.violation_rate),
@@ -172,6 +173,8 @@ def simulate(
     ):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
+    if not all(hasattr(policy, name) for name in ("initial", "action", "update")):
+        raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update")
     size = max(1, min(_BLOCK_RUNS, _BLOCK_DRAWS // max(steps, 1)))
     blocks = [_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(math.ceil(runs / size))]
     done: list[Outcome] = []
@@ -237,7 +240,7 @@ def _run_block(model: CPOMDP, policy: Policy[Any], block: _Block) -> Outcome:
     states = [policy.initial(policy_rng) for _ in range(block.runs)]
     outcome = _empty_outcome(block.runs, model.n_costs)
     start = beliefs.initial(model)
-    for batch in batches(policy, states):
+    for batch in batches(policy, states, model):
         if batch.program is None:
             for run in batch.runs:
                 _run_one(model, policy, states[run], int(run), u_start, u, outcome)
@@ -269,7 +272,7 @@ def _run_one(
     for t in range(len(u)):
         if model.terminal[b.states].all():
             break
-        a = policy.action(state)
+        a = _checked_action(policy.action(state), model, t)
         if not model.terminal[s]:
             out.length[run] = t + 1
         out.reward[run] += weight * m.reward[s, a]
@@ -283,6 +286,14 @@ def _run_one(
         state = policy.update(state, o)
         weight *= model.discount
     out.ended[run] = model.terminal[s]
+
+
+def _checked_action(action: Any, model: CPOMDP, t: int) -> int:
+    if not isinstance(action, int | np.integer) or isinstance(action, bool):
+        raise PolicyError(f"the policy's action at step {t} is {action!r}, not an index")
+    if not 0 <= action < model.n_actions:
+        raise PolicyError(f"the policy's action at step {t} is {action}, not between 0 and {model.n_actions - 1}")
+    return int(action)
 
 
 def _empty_outcome(runs: int, n_costs: int) -> Outcome:

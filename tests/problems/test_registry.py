@@ -138,8 +138,7 @@ def test_listing_imports_neither_builders_nor_numerics():
         (
             "rocksample",
             {"rocks": (1, 1)},
-            "parameter 'rocks' of problem 'rocksample' must be a sequence of pairs of whole numbers, "
-            "not (1, 1)",
+            "parameter 'rocks' of problem 'rocksample' must be a sequence of pairs of whole numbers, not (1, 1)",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -30,9 +31,19 @@ def cache_folder() -> Path:
 _FOLDER = cache_folder()
 
 
-def is_compiled() -> bool:
-    """Whether kernels were compiled before on this machine, so that a start is quick."""
-    return any(_FOLDER.glob("*/*.nbc"))
+def when_compiling(say: Callable[[], None]) -> None:
+    """Call `say` when a kernel is compiled for the first time in this process; loading a cached one is not."""
+    events: Any = import_module("numba.core.event")
+
+    class Listener(events.Listener):  # type: ignore[misc]  # numba is untyped
+        def on_start(self, event: object) -> None:
+            events.unregister("numba:compile", self)
+            say()
+
+        def on_end(self, event: object) -> None:
+            """Nothing to say."""
+
+    events.register("numba:compile", Listener())
 
 
 def kernel(function: _Function) -> _Function:

@@ -20,19 +20,19 @@ def mdp_backup(m: ModelArrays, discount: float, value: FloatArray, s: int, a: in
 
 
 @kernel
-def mdp_sweep(m: ModelArrays, discount: float, value: FloatArray, terminal: BoolArray) -> float:
-    """One sweep in place over V, from above; return the largest fall."""
+def mdp_sweep(m: ModelArrays, discount: float, value: FloatArray, terminal: BoolArray, backward: bool) -> float:
+    """One sweep in place over V, in either order of the states; return the largest change."""
     n_states, n_actions = m.reward.shape
     largest = 0.0
-    for s in range(n_states):
+    for i in range(n_states):
+        s = n_states - 1 - i if backward else i
         if terminal[s]:
             continue
         best = -np.inf
         for a in range(n_actions):
             best = max(best, mdp_backup(m, discount, value, s, a))
-        if best < value[s]:  # rounding must not lift an upper bound that has settled
-            largest = max(largest, value[s] - best)
-            value[s] = best
+        largest = max(largest, abs(value[s] - best))
+        value[s] = best
     return largest
 
 

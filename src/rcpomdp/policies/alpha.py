@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import beliefs
-from .._types import FloatArray, IntArray
+from .._types import FloatArray
 from ..beliefs import Belief
 from ..errors import PolicyError
 from ..kernels.rollout import ALPHA, best_vector
 from ..model import CPOMDP
-from .base import Batch, program
+from .base import Batch, program, whole_numbers
 
 
 class AlphaState(NamedTuple):
@@ -35,12 +35,10 @@ class AlphaPolicy:
     def __init__(self, model: CPOMDP, vectors: Any, actions: Any) -> None:
         self.model = model
         self.vectors: FloatArray = np.ascontiguousarray(vectors, dtype=np.float64)
-        self.actions: IntArray = np.ascontiguousarray(actions, dtype=np.int64)
+        self.actions = whole_numbers(actions, "actions of the vectors")
         n = self.actions.size
         if n == 0 or self.actions.ndim != 1 or self.vectors.shape != (n, model.n_states):
-            raise PolicyError(
-                f"{n} actions need vectors of shape ({n}, {model.n_states}), not {self.vectors.shape}"
-            )
+            raise PolicyError(f"{n} actions need vectors of shape ({n}, {model.n_states}), not {self.vectors.shape}")
         for i in np.flatnonzero((self.actions < 0) | (self.actions >= model.n_actions)):
             raise PolicyError(f"vector {i} takes action {self.actions[i]}, which the model does not have")
         for i, s in np.argwhere(~np.isfinite(self.vectors)):
@@ -78,24 +76,32 @@ class AlphaPolicy:
         """Bayes' rule."""
         return self.at(beliefs.update(self.model, state.belief, state.action, observation))
 
-    def batches(self, states: Sequence[AlphaState]) -> list[Batch]:
-        """One batch of all runs."""
+    def batches(self, states: Sequence[AlphaState], model: CPOMDP) -> list[Batch]:
+        """One batch of all runs.
+
+        It follows the beliefs of the model that is simulated; the policy follows those of its own. If that is
+        another model, the runs go through the protocol.
+        """
         n = len(states)
-        return [Batch(np.arange(n), self._program, np.zeros(n, dtype=np.int64))]
+        same = model.arrays is self.model.arrays or model.fingerprint == self.model.fingerprint
+        return [Batch(np.arange(n), self._program if same else None, np.zeros(n, dtype=np.int64))]
 
     def __repr__(self) -> str:
         return f"AlphaPolicy({self.actions.size} vectors)"
 
 
 def qmdp(model: CPOMDP) -> AlphaPolicy:
-    """Greedy in the value that knowing the state from the next step on would have (QMDP)."""
+    """Greedy in the value that knowing the state from the next step on would have (QMDP).
+
+    It never acts to learn: where waiting costs little it may wait for ever, as it does on RockSample.
+    """
     from ..bounds import mdp_q_values
 
     return AlphaPolicy(model, mdp_q_values(model).T, np.arange(model.n_actions))
 
 
 def fib(model: CPOMDP) -> AlphaPolicy:
-    """Greedy in the fast informed bound."""
+    """Greedy in the fast informed bound; like QMDP where transitions are deterministic."""
     from ..bounds import fib_vectors
 
     return AlphaPolicy(model, fib_vectors(model), np.arange(model.n_actions))

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from .._types import FloatArray, IntArray
+from ..errors import PolicyError
 from ..kernels.rollout import Program
+from ..model import CPOMDP
 
 State = TypeVar("State")
 
@@ -45,16 +47,24 @@ class Batch(NamedTuple):
 class BatchPolicy(Policy[Any], Protocol):
     """A policy that can also be run as arrays by the simulator's kernel, with the same outcome."""
 
-    def batches(self, states: Sequence[Any]) -> list[Batch]:
-        """Programs that continue from these initial states, each run in exactly one batch."""
+    def batches(self, states: Sequence[Any], model: CPOMDP) -> list[Batch]:
+        """Programs for runs of `model` from these initial states, each run in exactly one batch."""
         ...
 
 
-def batches(policy: Policy[Any], states: Sequence[Any]) -> list[Batch]:
+def batches(policy: Policy[Any], states: Sequence[Any], model: CPOMDP) -> list[Batch]:
     """The batches of any policy."""
     if isinstance(policy, BatchPolicy):
-        return policy.batches(states)
+        return policy.batches(states, model)
     return [Batch(np.arange(len(states)), None, np.zeros(len(states), dtype=np.int64))]
+
+
+def whole_numbers(values: Any, what: str) -> IntArray:
+    """Values as an integer array, refused with a sentence if they are none."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise PolicyError(f"{what} must be indices, not {array.dtype} values")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def program(

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._types import IntArray
 from ..errors import PolicyError
 from ..kernels.rollout import CONTROLLER
 from ..model import CPOMDP
-from .base import Batch, program
+from .base import Batch, program, whole_numbers
 
 
 class ControllerPolicy:
@@ -25,8 +24,8 @@ class ControllerPolicy:
     """
 
     def __init__(self, model: CPOMDP, action: Any, successor: Any, start: int = 0) -> None:
-        self.actions: IntArray = np.ascontiguousarray(action, dtype=np.int64)
-        self.successors: IntArray = np.ascontiguousarray(successor, dtype=np.int64)
+        self.actions = whole_numbers(action, "actions of a controller")
+        self.successors = whole_numbers(successor, "successors of a controller")
         self.start = int(start)
         n = self.actions.size
         if n == 0 or self.actions.ndim != 1 or self.successors.shape != (n, model.n_observations):
@@ -56,8 +55,10 @@ class ControllerPolicy:
         """The node's successor."""
         return int(self.successors[state, observation])
 
-    def batches(self, states: Sequence[int]) -> list[Batch]:
+    def batches(self, states: Sequence[int], model: CPOMDP) -> list[Batch]:
         """One batch of all runs."""
+        if self.successors.shape[1] != model.n_observations or self.actions.max() >= model.n_actions:
+            raise PolicyError("the controller was made for a model with other actions or observations")
         run = program(CONTROLLER, action=self.actions, successor=self.successors)
         return [Batch(np.arange(len(states)), run, np.array(states, dtype=np.int64))]
 
@@ -73,5 +74,5 @@ def blind(model: CPOMDP, action: Hashable) -> ControllerPolicy:
     >>> rc.policies.blind(model, "listen").action(0)
     0
     """
-    index = action if isinstance(action, int) and action not in model.actions else model.actions.index(action)
-    return ControllerPolicy(model, [index], np.zeros((1, model.n_observations), dtype=np.int64))
+    successors = np.zeros((1, model.n_observations), dtype=np.int64)
+    return ControllerPolicy(model, [model.actions.resolve(action)], successors)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._types import FloatArray
 from ..errors import PolicyError
+from ..model import CPOMDP
 from .base import Batch, Policy, batches
 
 
@@ -48,13 +49,13 @@ class MixturePolicy:
         """The drawn policy's update."""
         return MixtureState(state.drawn, self.policies[state.drawn].update(state.state, observation))
 
-    def batches(self, states: Sequence[MixtureState]) -> list[Batch]:
+    def batches(self, states: Sequence[MixtureState], model: CPOMDP) -> list[Batch]:
         """The batches of each policy that was drawn."""
         drawn = np.array([state.drawn for state in states], dtype=np.int64)
         found = []
         for i in sorted(set(drawn.tolist())):
             runs = np.flatnonzero(drawn == i)
-            for batch in batches(self.policies[i], [states[run].state for run in runs.tolist()]):
+            for batch in batches(self.policies[i], [states[run].state for run in runs.tolist()], model):
                 found.append(batch._replace(runs=runs[batch.runs]))
         return found
 

@@ -23,8 +23,11 @@ NAMES = {
 
 def from_name(model: CPOMDP, text: str) -> Policy[Any]:
     """The policy that a text means: one of `NAMES`, or the path of a policy file."""
-    if text.startswith("blind:"):
-        return blind(model, text.removeprefix("blind:"))
+    name, _, action = text.partition(":")
+    if name == "blind":
+        if not action:
+            raise PolicyError(f"policy 'blind' needs an action, as in 'blind:{model.actions[0]}'")
+        return blind(model, action)
     makers: dict[str, Callable[[CPOMDP], Policy[Any]]] = {"random": RandomPolicy, "qmdp": qmdp, "fib": fib}
     if text in makers:
         return makers[text](model)

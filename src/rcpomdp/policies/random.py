@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..errors import PolicyError
 from ..kernels.rollout import RANDOM, next_memory, random_action
 from ..model import CPOMDP
 from .base import Batch, program
@@ -34,8 +35,10 @@ class RandomPolicy:
         """The next counter."""
         return int(next_memory(self._program, state, observation))
 
-    def batches(self, states: Sequence[int]) -> list[Batch]:
+    def batches(self, states: Sequence[int], model: CPOMDP) -> list[Batch]:
         """One batch of all runs."""
+        if self.n_actions != model.n_actions:
+            raise PolicyError("the random policy was made for a model with other actions")
         return [Batch(np.arange(len(states)), self._program, np.array(states, dtype=np.int64))]
 
     def __repr__(self) -> str:

@@ -1,0 +1,27 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+SESSIONS = re.findall(r"```console\n\$ \.venv/bin/rcpomdp (.*?)\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("code", BLOCKS)
+def test_every_python_block_runs(code: str, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("words", "shown"), SESSIONS)
+def test_every_session_prints_what_is_shown(words: str, shown: str) -> None:
+    command = [sys.executable, "-m", "rcpomdp", *words.split()]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    printed = [line.split() for line in done.stdout.splitlines()]
+    assert printed == [line.split() for line in shown.splitlines()]
