@@ -79,9 +79,7 @@ def tiger_policy(model: rc.CPOMDP, beliefs: int = 41, sweeps: int = 60) -> Alpha
         # g[a, o, i, s] = Σ_s' T(s, a, s') Z(s', a, o) α_i(s')
         g = np.einsum("ast,ato,it->aois", T, Z, vectors)
         best = np.einsum("aois,bs->aoib", g, grid).argmax(axis=2)  # [a, o, b]
-        chosen = np.take_along_axis(g, best.transpose(0, 1, 2)[:, :, :, None], axis=2).sum(
-            axis=1
-        )  # [a, b, s]
+        chosen = np.take_along_axis(g, best.transpose(0, 1, 2)[:, :, :, None], axis=2).sum(axis=1)  # [a, b, s]
         q = model.reward.T[:, None, :] + model.discount * chosen
         actions = np.einsum("abs,bs->ab", q, grid).argmax(axis=0)
         found = q[actions, np.arange(beliefs)]

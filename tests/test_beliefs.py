@@ -103,11 +103,35 @@ def test_a_probability_that_underflows_leaves_the_support() -> None:
         transition=[[[1 - 1e-200, 1e-200], [0, 1]]],
         observation=[[[1], [1]]],
         reward=[[0], [0]],
-        initial_belief=[1 - 1e-200, 1e-200],
+        initial_belief=[1, 0],
         discount=0.9,
     )
-    b = beliefs.Belief(np.array([0], dtype=np.int32), np.array([1e-200]))
-    assert beliefs.branches(model, b, 0)[0].belief.states.tolist() == [0]
+    b = beliefs.Belief(np.array([0], dtype=np.int32), np.array([1.0]))
+    b = beliefs.branches(model, b, 0)[0].belief
+    assert b.states.tolist() == [0, 1]
+    acc, touched = np.zeros(2), np.empty(2, dtype=np.int32)
+    assert kernels.predict(model.arrays, np.array([0], dtype=np.int32), np.array([1e-200]), 0, acc, touched) == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "probabilities", "sentence"),
+    [
+        ([10**9], [1.0], "the states of a belief must increase from 0 at least to 1 at most"),
+        ([-1], [1.0], "the states of a belief must increase from 0 at least to 1 at most"),
+        ([0, 0], [0.5, 0.5], "the states of a belief must increase from 0 at least to 1 at most"),
+        ([], [], "the states of a belief must increase from 0 at least to 1 at most"),
+        ([0, 1], [5.0, 5.0], "the probabilities of a belief must be above 0 and sum to 1, not to 10"),
+        ([0, 1], [0.5, np.nan], "the probabilities of a belief must be above 0 and sum to 1, not to nan"),
+        ([0], [0.5, 0.5], "a belief is a vector of states and one of probabilities, of the same length"),
+        ([0.0], [1.0], "a belief is a vector of states and one of probabilities, of the same length"),
+    ],
+)
+def test_what_is_no_belief_is_refused(states: list[float], probabilities: list[float], sentence: str) -> None:
+    numbers = np.array(states, dtype=np.int64 if all(isinstance(s, int) for s in states) else np.float64)
+    belief = beliefs.Belief(numbers, np.array(probabilities, dtype=np.float64))
+    with pytest.raises(rc.ModelError) as caught:
+        beliefs.expected_cost(rc.problems.make("tiger"), belief, 0)
+    assert str(caught.value) == sentence
 
 
 def test_an_impossible_observation_is_refused_by_name() -> None:

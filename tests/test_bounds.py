@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 import rcpomdp as rc
 from rcpomdp import beliefs
 from rcpomdp.bounds import fib_vectors, mdp_q_values
-from strategies import Dense, cpomdps
+from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -60,6 +62,50 @@ def test_mdp_values_of_a_cycle_in_closed_form(discount: float) -> None:
     q = mdp_q_values(model)
     np.testing.assert_allclose(q[:, 0], [value, discount * value], rtol=1e-8)
     assert (q[:, 0] >= np.array([value, discount * value]) * (1 - 1e-12)).all()
+
+
+def exact_values(model: rc.CPOMDP) -> list[Fraction]:
+    """V* in rational arithmetic: the best of all deterministic policies, state by state."""
+    n, gamma = model.n_states, Fraction(model.discount)
+    T = [[[Fraction(p) for p in row] for row in t.toarray().tolist()] for t in model.transition]
+    best: list[Fraction] = []
+    for policy in itertools.product(range(model.n_actions), repeat=n):
+        rows = [
+            [Fraction(int(i == j)) - gamma * T[policy[i]][i][j] for j in range(n)]
+            + [Fraction(float(model.reward[i, policy[i]]))]
+            for i in range(n)
+        ]
+        for i in range(n):  # Gauss and Jordan; the matrix is diagonally dominant
+            rows[i] = [x / rows[i][i] for x in rows[i]]
+            for j in range(n):
+                if j != i:
+                    rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
+        value = [row[n] for row in rows]
+        best = value if not best else [max(x, y) for x, y in zip(best, value, strict=True)]
+    return best
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.999, 1 - math.exp(-14), 1 - 1e-10])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
+def test_bounds_hold_in_exact_arithmetic_and_are_tight(discount: float, scale: float) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        case = random_model(rng, n_states=3, n_actions=2, n_costs=0, discount=discount, n_terminal=seed % 2)
+        shrunk = case.model._changed(arrays=case.model.arrays._replace(reward=case.R * scale))
+        exact = exact_values(shrunk)
+        q = mdp_q_values(shrunk)
+        loose = 1e-6 * max(float(max(map(abs, exact))), scale) / min(1.0, 1e4 * (1 - discount))
+        for s in range(3):
+            assert exact[s] <= Fraction(float(q[s].max())) <= exact[s] + Fraction(loose)
+            assert float(fib_vectors(shrunk)[:, s].max()) <= q[s].max() + loose  # FIB is never looser
+
+
+@pytest.mark.parametrize("discount", [0.999, 0.9999])
+def test_fib_settles_where_nothing_ends(discount: float) -> None:
+    case = random_model(np.random.default_rng(4), n_states=5, n_actions=3, n_observations=2, discount=discount)
+    vectors = fib_vectors(case.model)
+    fall = float((vectors - dense_fib_step(case, vectors)).max())
+    assert fall <= 1e-3 * (1 - discount) * np.abs(vectors).max()
 
 
 @SETTINGS

@@ -313,9 +313,9 @@ def test_kinds_of_function(reward):
 def test_a_builtin_without_a_signature_is_called_with_state_and_action():
     model = corridor(
         states=[1, 2, 3],
-        transition=lambda s, a: {s: 1},
-        observation=see,
         actions=[2, 5],
+        transition=lambda s, a: {3: 1},
+        observation=lambda a, s: {"dark": 1},
         reward=max,
         terminal=(),
     )
@@ -525,12 +525,19 @@ def test_malformed_models_are_refused_with_a_sentence(changes, message):
     assert str(error.value) == message
 
 
-def test_errors_inside_a_function_are_its_own():
-    def reward(s, a):
-        raise ZeroDivisionError("inside")
+@pytest.mark.parametrize("argument", ["transition", "observation", "reward", "cost"])
+def test_errors_inside_a_function_are_its_own(argument):
+    def divide(x, y):
+        return {0: 1 / 0}
 
-    with pytest.raises(ZeroDivisionError, match="inside"):
-        corridor(reward=reward)
+    with pytest.raises(ZeroDivisionError):
+        corridor(**{argument: divide})
+
+
+def test_errors_inside_a_function_say_where():
+    with pytest.raises(KeyError) as error:
+        corridor(transition=lambda s, a: {"left": {"right": 1}}[s])
+    assert error.value.__notes__ == ["in transition('right', 'go')"]
 
 
 def test_warnings_inside_a_function_are_its_own():

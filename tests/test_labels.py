@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 from rcpomdp.errors import ModelError
@@ -85,6 +86,37 @@ def test_an_unknown_label_offers_the_nearest(make):
     assert str(error.value) == "state '(1, 3)' is not declared; did you mean '(1, 2)'?"
 
 
+@BOTH
+def test_membership_is_by_label_not_by_text(make):
+    labels = make()
+    assert "(1, 0)" not in labels
+    assert [1, 0] not in labels
+
+
+def test_resolve_takes_a_label_its_text_or_an_index():
+    labels = Labels(["left", "right", 0], "action")
+    assert [labels.resolve(x) for x in ("right", 1, np.int64(1), "0", 2)] == [1, 1, 1, 2, 2]
+    assert labels.resolve(0) == 2  # a label comes before an index
+    assert Labels(["left", "right"], "action").resolve(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2, "action 2 is not between 0 and 1"),
+        (-1, "action -1 is not between 0 and 1"),
+        (True, "action True is not declared"),
+        (1.0, "action 1.0 is not declared"),
+        ("rihgt", "action 'rihgt' is not declared; did you mean 'right'?"),
+        (None, "action None is not declared"),
+    ],
+)
+def test_resolve_refuses_what_is_neither(value, message):
+    with pytest.raises(ModelError) as error:
+        Labels(["left", "right"], "action").resolve(value)
+    assert str(error.value) == message
+
+
 def test_an_unknown_label_far_from_all_offers_nothing():
     with pytest.raises(ModelError) as error:
         Labels(["left", "right"], "action").index("jump")
@@ -123,6 +155,8 @@ def test_pickling(make):
 
 def test_repr_shows_the_first_few():
     assert repr(Labels(["a", "b"], "state")) == "Labels('a', 'b')"
+    assert repr(Labels("abcd", "state")) == "Labels('a', 'b', 'c', 'd')"
+    assert repr(Labels("abcde", "state")) == "Labels('a', 'b', 'c', 'd', ...)"
     assert repr(given()) == "Labels((0, 0), (0, 1), (0, 2), (1, 0), ...)"
 
 

@@ -163,6 +163,14 @@ def uncanonical_csr(dense: np.ndarray) -> sp.csr_array:
     return sp.csr_array((data, column, np.arange(n + 1) * 2 * m), shape=dense.shape)
 
 
+def backwards_csr(dense: np.ndarray) -> sp.csr_array:
+    """Rows backwards, each entry in two halves, without zeros."""
+    row, column = (np.repeat(i[::-1], 2) for i in np.nonzero(dense[::-1]))
+    row = len(dense) - 1 - row
+    pointer = np.searchsorted(row, np.arange(len(dense) + 1))
+    return sp.csr_array((dense[row, column] / 2, column, pointer), shape=dense.shape)
+
+
 def with_explicit_zeros(dense: np.ndarray) -> sp.csr_array:
     n, m = dense.shape
     return sp.csr_array((dense.reshape(-1).copy(), np.tile(np.arange(m), n), np.arange(n + 1) * m), shape=dense.shape)
@@ -187,6 +195,7 @@ FORMS = [
     sp.bsr_array,
     duplicated,
     uncanonical_csr,
+    backwards_csr,
     with_explicit_zeros,
     with_wide_indices,
     np.asfortranarray,
@@ -283,6 +292,11 @@ def test_a_model_without_cost(cost):
         ([1, 2], [1, 2]),
         ((0, np.inf), [0, np.inf]),
         ([Fraction(1, 2), 10**400], [0.5, np.inf]),
+        ([None, 2], [np.inf, 2]),
+        ({"cost1": 2}, [np.inf, 2]),
+        ({"cost1": 2, "cost0": 3}, [3, 2]),
+        ({"cost1": None, "cost0": 3}, [3, np.inf]),
+        ({}, [np.inf, np.inf]),
     ],
 )
 def test_budgets(budget, expected):
@@ -423,6 +437,15 @@ def test_arrays_are_frozen(model):
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_a_model_is_itself_alone():
+    """Models are compared by identity, and can be keys; their fingerprints compare numbers."""
+    model = CPOMDP(**parts())
+    other = copy.copy(model)
+    assert model == model  # noqa: PLR0124 - the point of the test
+    assert model != other
+    assert len({model, other}) == 2
 
 
 def test_sparse_views_share_their_entries_with_the_arrays():

@@ -257,9 +257,11 @@ MALFORMED = [
     ({"budget": 5, "cost": None, "costs": None}, "budget has length 1, but the model has 0 costs"),
     ({"budget": [5, -1]}, "budget of 'wear' is -1, below 0"),
     ({"budget": [NAN, 2]}, "budget of 'fuel' is not a number"),
-    ({"budget": [5, None]}, "budget of 'wear' is not a number"),
+    ({"budget": [5, {}]}, "budget of 'wear' is not a number"),
     ({"budget": "5"}, "budget is not an array of real numbers (its dtype is <U1)"),
-    ({"budget": {"fuel": 5}}, "budget is not an array of real numbers (its dtype is object)"),
+    ({"budget": {"fuel": -5}}, "budget of 'fuel' is -5, below 0"),
+    ({"budget": {"fule": 5}}, "budget: cost 'fule' is not declared; did you mean 'fuel'?"),
+    ({"budget": {5}}, "budget is not an array of real numbers (its dtype is object)"),
     # Labels
     ({"states": ["rocky", "clear", "rocky"]}, "state 'rocky' is declared twice"),
     ({"actions": ["wait", "wait"]}, "action 'wait' is declared twice"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -85,7 +87,7 @@ def test_what_is_refused(saved: Path, tmp_path: Path) -> None:
     )
     assert sentence(saved, rc.problems.make("tiger", accuracy=0.9)).startswith("FILE was made for another model")
     assert sentence(tmp_path / "none.rcp") == "policy file FILE does not exist"
-    assert sentence(tmp_path) == "policy file FILE cannot be read: Is a directory"
+    assert sentence(tmp_path) == "FILE is not a file"
     saved.write_bytes(b"")
     assert sentence(saved) == "FILE is not a policy file, or it is damaged"
     saved.write_text("not a zip")
@@ -179,3 +181,26 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert path.read_text() == "new"
     with pytest.raises(rc.InputError, match="^cannot write .*: No such file or directory$"):
         rc.save_policy(tmp_path / "no" / "x.rcp", RandomPolicy(MODEL), MODEL)
+
+
+def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    link.symlink_to(real)
+    with whole_file(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    with whole_file(pipe) as file:
+        file.write(b"through")
+    assert reader.communicate(timeout=30)[0] == b"through"
+    assert pipe.is_fifo()
+
+
+def test_a_policy_for_another_model_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(rc.PolicyError, match="^1 actions need vectors|^2 actions need vectors"):
+        rc.save_policy(tmp_path / "x.rcp", rc.policies.fib(rc.problems.make("ce")), MODEL)
+    assert not (tmp_path / "x.rcp").exists()

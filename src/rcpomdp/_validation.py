@@ -34,6 +34,8 @@ def real_array(values: Any, what: str) -> FloatArray:
     """
     if sp.issparse(values):
         raise ModelError(f"{what} is a sparse matrix; give a dense array")
+    if np.ma.is_masked(values):
+        raise ModelError(f"{what} has masked entries")
     try:
         array: AnyArray = np.asarray(values)
     except ValueError:
@@ -50,6 +52,8 @@ def _float(item: Any) -> float:
         return float(item) if isinstance(item, _REAL) else np.nan
     except OverflowError:
         return np.inf if item > 0 else -np.inf
+    except ValueError:  # a signalling NaN
+        return np.nan
 
 
 def real_number(value: Any, what: str) -> float:

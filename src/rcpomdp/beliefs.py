@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._types import FloatArray, IndexArray
-from .errors import InputError
+from ._validation import ROW_TOLERANCE
+from .errors import InputError, ModelError
 from .kernels import belief as kernels
 from .model import CPOMDP
 
@@ -60,18 +61,29 @@ def initial(model: CPOMDP) -> Belief:
 
 def as_belief(model: CPOMDP, belief: Belief | Mapping[Any, float] | Any) -> Belief:
     """A `Belief` from any of its forms; one that is no distribution over the states is a ModelError."""
-    if isinstance(belief, Belief):
-        return belief
-    return initial(model.with_initial_belief(belief))
+    if not isinstance(belief, Belief):
+        return initial(model.with_initial_belief(belief))
+    states, p = np.asarray(belief.states), np.asarray(belief.probabilities)
+    if states.dtype.kind not in "iu" or p.dtype.kind != "f" or states.ndim != 1 or states.shape != p.shape:
+        raise ModelError("a belief is a vector of states and one of probabilities, of the same length")
+    if not states.size or states[0] < 0 or states[-1] >= model.n_states or (np.diff(states) <= 0).any():
+        raise ModelError(f"the states of a belief must increase from 0 at least to {model.n_states - 1} at most")
+    if not (p > 0).all() or not abs(p.sum() - 1) <= ROW_TOLERANCE:
+        raise ModelError(f"the probabilities of a belief must be above 0 and sum to 1, not to {p.sum():.12g}")
+    return Belief(states.astype(np.int32, copy=False), p.astype(np.float64, copy=False))
 
 
 def update(model: CPOMDP, belief: Any, action: Any, observation: Any) -> Belief:
     """``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1)."""
-    b = as_belief(model, belief)
     a, o = model.actions.resolve(action), model.observations.resolve(observation)
+    return posterior(model, as_belief(model, belief), a, o)
+
+
+def posterior(model: CPOMDP, belief: Belief, a: int, o: int) -> Belief:
+    """`update` for arguments that are known to be good."""
     states = np.empty(model.n_states, dtype=np.int32)
     probs = np.empty(model.n_states)
-    size, p = kernels.update(model.arrays, *b, a, o, *_scratch(model), states, probs)
+    size, p = kernels.update(model.arrays, *belief, a, o, *_scratch(model), states, probs)
     if p == 0:
         raise InputError(
             f"observation {model.observations[o]!r} is impossible after action {model.actions[a]!r} in this belief"

@@ -48,29 +48,42 @@ def observability_classes(model: CPOMDP) -> Classes:
     >>> rc.observability_classes(rc.problems.make("crs-4-4")).n_classes  # 25 cells and the end
     26
     """
-    from .kernels.classes import NONE, Partition, close
-
-    m, n = model.arrays, model.n_states
-    # One entry, and one pair, for each (s, a, s', o) at most; what is not used is never touched.
-    row = m.t_next + n * np.repeat(np.arange(model.n_actions), np.diff(m.t_ptr[::n]))
-    entries = int(np.diff(m.z_ptr)[row].sum())
-    partition = Partition(
-        parent=np.arange(n),
-        head=np.full(n, NONE),
-        label=np.empty(entries, dtype=np.int64),
-        state=np.empty(entries, dtype=np.int64),
-        link=np.empty(entries, dtype=np.int64),
-        by_label=np.full(model.n_actions * model.n_observations, NONE),
-        pairs=np.empty((entries, 2), dtype=np.int64),
-    )
-    reachable = close(m, np.flatnonzero(model.initial_belief), partition)
-    root = np.where(reachable, partition.parent, n)
+    root, reachable = _close(model)
+    root = np.where(reachable, root, model.n_states)
     _, first, class_of = np.unique(root, return_index=True, return_inverse=True)
     order = np.argsort(class_of, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     start = np.concatenate([[0], np.cumsum(np.bincount(class_of))])
     return Classes(class_of.astype(np.int64), order, rank, start, reachable[first])
+
+
+def _close(model: CPOMDP) -> tuple[IntArray, BoolArray]:
+    """The root of each state's class, and which states are reachable."""
+    from .kernels.classes import FULL, NONE, Partition, close
+
+    m, n = model.arrays, model.n_states
+    # One entry, and one pair, for each (s, a, s', o) at most; what is not used is never touched.
+    row = m.t_next + n * np.repeat(np.arange(model.n_actions), np.diff(m.t_ptr[::n]))
+    entries = int(np.diff(m.z_ptr)[row].sum())
+    table = 2**16
+    while True:
+        partition = Partition(
+            parent=np.arange(n),
+            head=np.full(n, NONE),
+            length=np.zeros(n, dtype=np.int64),
+            label=np.empty(entries, dtype=np.int64),
+            state=np.empty(entries, dtype=np.int64),
+            link=np.empty(entries, dtype=np.int64),
+            key=np.zeros(table, dtype=np.int64),
+            entry=np.empty(table, dtype=np.int64),
+            pairs=np.empty((entries, 2), dtype=np.int64),
+            used=np.zeros(3, dtype=np.int64),
+        )
+        reachable = close(m, np.flatnonzero(model.initial_belief), partition)
+        if not partition.used[FULL]:
+            return partition.parent, reachable
+        table *= 8
 
 
 def in_class_order(model: CPOMDP, classes: Classes) -> CPOMDP:

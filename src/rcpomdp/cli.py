@@ -13,7 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -62,10 +62,12 @@ def main() -> None:
         elif os.environ.get("RCPOMDP_DEBUG"):
             raise
         else:
-            detail = " ".join(str(error).split()) or "no detail was given"
-            code = _complain(f"failed: {type(error).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED)
+            cause = error.__cause__ or error if isinstance(error, typer.Abort) else error
+            detail = " ".join(str(cause).split()) or "no detail was given"
+            code = _complain(f"failed: {type(cause).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED)
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say no more
     sys.exit(code)
@@ -173,14 +175,16 @@ def _simulate(
     """Simulate a policy: reward, costs, violation rate."""
     model = problems.make(problem, **_parameters(param))
     _announce_compilation()
+    from .io.atomic import whole_file
     from .policies.named import from_name
     from .simulation import simulate
 
     chosen = from_name(model, policy)
-    with _progress(f"{problem}, {policy}", runs) as progress:
-        result = simulate(model, chosen, runs, steps, seed, workers, progress)
-    if rows is not None:
-        _write_csv(rows, list(result.rows()))
+    with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once
+        with _progress(f"{problem}, {policy}", runs) as progress:
+            result = simulate(model, chosen, runs, steps, seed, workers, progress)
+        if file is not None:
+            file.write(_csv(list(result.rows())))
     if as_json:
         _print_json({"problem": problem, "policy": policy, **result.summary()})
     else:
@@ -267,19 +271,17 @@ def _progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
         yield lambda done: live.update(task, completed=done)
 
 
-def _write_csv(path: str, rows: list[dict[str, Any]]) -> None:
-    from .io.atomic import whole_file
-
+def _csv(rows: list[dict[str, Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with whole_file(path) as file:
-        file.write(text.getvalue().encode())
+    return text.getvalue().encode()
 
 
 def _stdout() -> Console:
-    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+    # Labels and summaries are anybody's text: brackets in them are no markup.
+    return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=_PIPE_WIDTH)
 
 
 def _print_json(value: Any) -> None:

@@ -12,12 +12,17 @@ policies simulated with one seed meet the same luck, and the number of workers c
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import signal
+import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +38,11 @@ from .policies.base import Policy, batches
 
 _BLOCK_RUNS = 256
 _BLOCKS_PER_TASK = 8  # what a worker is given at a time
-_BLOCK_DRAWS = 2**22  # so that a block's uniforms take 64 MiB at most
+_MOST_STEPS = 10**7
+_BLOCK_DRAWS = 2**22  # so that a block's uniforms take 64 MiB, or those of one run
+
+
+_COLUMNS = ("run", "reward", "violation_step", "length", "ended")
 
 
 class Estimate(NamedTuple):
@@ -103,6 +112,8 @@ class Simulation:
         """One row per run, of plain numbers."""
         o = self.outcome
         names = [str(name) for name in self.model.costs]
+        if len({*_COLUMNS, *names, *(f"{name}_spent" for name in names)}) < len(_COLUMNS) + 2 * len(names):
+            names = [f"cost {k}: {name}" for k, name in enumerate(names)]  # labels that are columns already
         for run in range(self.runs):
             row: dict[str, Any] = {"run": run, "reward": float(o.reward[run])}
             for k, name in enumerate(names):
@@ -165,22 +176,21 @@ def simulate(
     >>> rc.simulate(model, rc.policies.blind(model, "tunnel-B"), runs=100, seed=1)
     Simulation of ce: 100 runs, reward 10 ± 0, cost 5 ± 0, violation rate 0.000
     """
-    for value, what, least in (
-        (runs, "runs", 1),
-        (steps, "steps", 0),
-        (seed, "seed", 0),
-        (workers, "workers", 1),
-    ):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    for value, what, least in ((runs, "runs", 1), (steps, "steps", 0), (seed, "seed", 0), (workers, "workers", 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
+    runs, steps, seed, workers = int(runs), int(steps), int(seed), int(workers)
+    if steps > _MOST_STEPS:
+        raise InputError(f"steps must be at most {_MOST_STEPS:,}, not {steps:,}")
     if not all(hasattr(policy, name) for name in ("initial", "action", "update")):
         raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update")
     size = max(1, min(_BLOCK_RUNS, _BLOCK_DRAWS // max(steps, 1)))
-    blocks = [_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(math.ceil(runs / size))]
+    n_blocks = math.ceil(runs / size)
+    blocks = (_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(n_blocks))
     done: list[Outcome] = []
     finished = 0
     try:
-        for outcome in _run_all(model, policy, blocks, min(workers, len(blocks))):
+        for outcome in _run_all(model, policy, blocks, n_blocks, workers):
             done.append(outcome)
             finished += len(outcome.reward)
             if progress is not None:
@@ -202,35 +212,56 @@ class _Block(NamedTuple):
     steps: int
 
 
-def _run_all(model: CPOMDP, policy: Policy[Any], blocks: Sequence[_Block], workers: int) -> Iterator[Outcome]:
+def _run_all(
+    model: CPOMDP, policy: Policy[Any], blocks: Iterable[_Block], n_blocks: int, workers: int
+) -> Iterator[Outcome]:
+    workers = min(workers, n_blocks)
     if workers == 1:
         yield from (_run_block(model, policy, block) for block in blocks)
         return
-    share = max(1, min(_BLOCKS_PER_TASK, len(blocks) // (4 * workers)))
-    with ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(model, policy)) as pool:
+    share = max(1, min(_BLOCKS_PER_TASK, n_blocks // (4 * workers)))
+    context = multiprocessing.get_context()
+    stop = context.Event()
+    start = (model, policy, stop, os.getpid())
+    with ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=start) as pool:
         queue: deque[Future[list[Outcome]]] = deque()
-        for first in range(0, len(blocks), share):
-            queue.append(pool.submit(_work, blocks[first : first + share]))
-            if len(queue) >= 4 * workers:  # a short queue is soon empty after an interrupt
+        try:
+            blocks = iter(blocks)
+            while task := list(islice(blocks, share)):
+                queue.append(pool.submit(_work, task))
+                if len(queue) >= 4 * workers:
+                    yield from queue.popleft().result()
+            while queue:
                 yield from queue.popleft().result()
-        while queue:
-            yield from queue.popleft().result()
+        finally:
+            stop.set()  # after an interrupt: what is queued is dropped, what runs ends with the run in hand
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-_worker: list[Any] = []  # model and policy of a worker process
+_worker: list[Any] = []  # model, policy and stop sign of a worker process
 
 
-def _start_worker(model: CPOMDP, policy: Policy[Any]) -> None:
+def _start_worker(model: CPOMDP, policy: Policy[Any], stop: Any, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent answers it
-    _worker[:] = [model, policy]
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _worker[:] = [model, policy, stop]
+
+
+def _end_with(parent: int) -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _work(blocks: Sequence[_Block]) -> list[Outcome]:
-    model, policy = _worker
-    return [_run_block(model, policy, block) for block in blocks]
+    model, policy, stop = _worker
+    return [_run_block(model, policy, block, stop.is_set) for block in blocks if not stop.is_set()]
 
 
-def _run_block(model: CPOMDP, policy: Policy[Any], block: _Block) -> Outcome:
+def _run_block(
+    model: CPOMDP, policy: Policy[Any], block: _Block, stopped: Callable[[], bool] = lambda: False
+) -> Outcome:
     world, mind = np.random.SeedSequence(block.seed, spawn_key=(block.number,)).spawn(2)
     rng = np.random.default_rng(world)
     # A full block is drawn even if fewer runs are wanted, so that a run's luck depends on its number alone.
@@ -243,6 +274,8 @@ def _run_block(model: CPOMDP, policy: Policy[Any], block: _Block) -> Outcome:
     for batch in batches(policy, states, model):
         if batch.program is None:
             for run in batch.runs:
+                if stopped():
+                    break  # nobody waits for this block any more
                 _run_one(model, policy, states[run], int(run), u_start, u, outcome)
         else:
             rollout.run_batch(
@@ -282,7 +315,7 @@ def _run_one(
             if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
                 out.violation[run] = t
         s, o = rollout.step(m, s, a, u[t, run, 0], u[t, run, 1])
-        b = beliefs.update(model, b, a, o)
+        b = beliefs.posterior(model, b, a, o)
         state = policy.update(state, o)
         weight *= model.discount
     out.ended[run] = model.terminal[s]

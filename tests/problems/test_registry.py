@@ -16,6 +16,7 @@ BUILT_IN = [
     *("ce", "tiger", "tunnels", "rocksample"),
     *("crs-4-4", "crs-5-7", "crs-7-8", "crs-11-11", "rs-5-7", "rs-7-8", "rs-11-11"),
     *("cheese-maze", "maze20", "query-s3", "mini-hall"),
+    *("hallway", "hallway2", "tiger-grid", "tag", "bridge-repair"),
 ]
 
 
@@ -320,3 +321,13 @@ def test_parsed_values_build_the_map_they_say():
     given |= {"budget": "none", "discount": "0.9"}
     model = problems.make("rocksample", **{key: problems.parse(text) for key, text in given.items()})
     assert (model.n_states, model.n_costs, model.discount) == (37, 0, 0.9)
+
+
+def test_a_plug_in_with_an_unreadable_signature_is_reported_and_others_are_listed(monkeypatch):
+    def odd(x: "1 / 0" = 1): ...
+
+    registry.register(Problem.from_builder("odd", odd))
+    found = problems.catalogue()
+    assert isinstance(found["odd"], ProblemError)
+    assert "problem 'odd' has a builder without a readable signature" in str(found["odd"])
+    assert isinstance(found["tiger"], Problem)

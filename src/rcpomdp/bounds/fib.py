@@ -1,7 +1,9 @@
 """The fast informed bound (Hauskrecht 2000): one vector per action, tighter than QMDP.
 
-``F_a(s) = R(s, a) + γ Σ_o max_a' Σ_s' T(s, a, s') Z(s', a, o) F_a'(s')``. The iteration starts from the MDP's
-Q, an upper bound, and falls from there, so that stopping it early is sound.
+``F_a(s) = R(s, a) + γ Σ_o max_a' Σ_s' T(s, a, s') Z(s', a, o) F_a'(s')``, or ``F = HF``. The iteration starts from
+the MDP's Q, an upper bound, and falls from there, so that stopping it early is sound. Where the process cannot end, H
+moves with a constant, ``H(F + c) = HF + γc``, so that ``F* ≤ HF + γ max(HF − F) / (1−γ)``: what falls everywhere is
+taken off at once.
 """
 
 from __future__ import annotations
@@ -19,10 +21,20 @@ _RELATIVE = 1e-6
 def fib_vectors(model: CPOMDP, max_sweeps: int = 1000) -> FloatArray:
     """F[a, s]: for every belief, ``V(b) ≤ max_a Σ_s b(s) F_a(s)``."""
     q = mdp_q_values(model)
+    m, gamma = model.arrays, model.discount
     acc = np.zeros((model.n_observations, model.n_actions))
-    scale = float(np.abs(model.reward).max()) or 1.0
+    scale = float(np.abs(model.reward).max())
+    ends = bool(model.terminal.any())
+    settled = _RELATIVE * scale * min(1.0, 10 * (1 - gamma))
     for _ in range(max_sweeps):
-        fall = kernels.fib_sweep(model.arrays, model.discount, q, model.terminal, acc)
-        if fall <= _RELATIVE * scale:
+        if ends:
+            loose = kernels.fib_sweep(m, gamma, q, q, model.terminal, acc)
+        else:
+            before = q.copy()
+            kernels.fib_sweep(m, gamma, before, q, model.terminal, acc)
+            change = q - before
+            loose = float(change.max() - change.min())
+            q += gamma / (1 - gamma) * min(0.0, float(change.max()))
+        if loose <= settled:
             break
     return np.ascontiguousarray(q.T)

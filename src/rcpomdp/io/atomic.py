@@ -15,11 +15,19 @@ from ..errors import InputError
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` if the block ends well, and vanishes if it does not."""
-    target = Path(path)
+    target = Path(os.path.realpath(os.fsdecode(path)))  # a link stays a link
+    if target.exists() and not target.is_file():
+        try:
+            with target.open("wb") as file:  # a device or pipe takes what comes
+                yield file
+        except OSError as error:
+            raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
+        return
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot write {str(target)!r}: {reason}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -11,6 +11,8 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from functools import cache
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,14 @@ FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same policy gives the same bytes
 _DTYPES = ("<f8", "<i8")
+# What zipfile, json and NumPy's header parser raise on bytes that make no sense; RuntimeError is encryption.
+_DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, EOFError, RuntimeError, SyntaxError, TokenError)
 
 
 def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP) -> None:
     """Save a policy for `model`; the file appears whole or not at all."""
     arrays: list[AnyArray] = []
-    header = {
+    header: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "library_version": __version__,
@@ -42,6 +46,7 @@ def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP
         },
         "policy": _describe(policy, arrays),
     }
+    _build(header["policy"], model, arrays.__getitem__)  # a policy that does not fit the model is refused now
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1))
         for i, array in enumerate(arrays):
@@ -52,21 +57,23 @@ def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
     """The policy in a file, for the model it was made for (its budget may differ)."""
-    shown = repr(os.fspath(path))
+    shown = repr(os.fsdecode(path))
+    if not os.path.exists(path):
+        raise PolicyError(f"policy file {shown} does not exist")
+    if not os.path.isfile(path):
+        raise PolicyError(f"{shown} is not a file")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(os.fsdecode(path)) as archive:
             header = _header(archive, shown)
             _check_model(header, model, shown)
-            return _build(header["policy"], model, lambda i: _array(archive, i))
-    except FileNotFoundError:
-        raise PolicyError(f"policy file {shown} does not exist") from None
+            return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
     except OSError as error:
         raise PolicyError(f"policy file {shown} cannot be read: {error.strerror}") from None
     except zipfile.BadZipFile:
         raise PolicyError(f"{shown} is not a policy file, or it is damaged") from None
     except PolicyError as error:
         raise PolicyError(str(error) if shown in str(error) else f"policy file {shown}: {error}") from None
-    except (KeyError, IndexError, TypeError, ValueError, EOFError, NotImplementedError, RecursionError):
+    except _DAMAGE:
         raise PolicyError(f"policy file {shown} is damaged") from None
 
 
@@ -97,7 +104,9 @@ def _build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]
     if kind == "alpha":
         return AlphaPolicy(model, array(tree["vectors"]), array(tree["actions"]))
     if kind == "controller":
-        return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), int(tree["start"]))
+        if type(tree["start"]) is not int:
+            raise ValueError("no node")
+        return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), tree["start"])
     if kind == "random":
         return RandomPolicy(model)
     if kind == "mixture":
@@ -112,6 +121,8 @@ def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
     header = json.loads(_content(archive, _HEADER))
     if header["format"] != FORMAT:
         raise PolicyError(f"{shown} is not a policy file")
+    if type(header["format_version"]) is not int or header["format_version"] < 1:
+        raise ValueError("no version")
     if header["format_version"] > FORMAT_VERSION:
         raise PolicyError(f"{shown} was written by a newer version of rcpomdp ({header['library_version']})")
     tree: dict[str, Any] = header
@@ -137,7 +148,7 @@ def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
     if version != (1, 0):
         raise PolicyError(f"array {i} has an unknown layout")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
-    if dtype.str not in _DTYPES or fortran_order:
+    if dtype.str not in _DTYPES or fortran_order or min(shape, default=0) < 0:
         raise PolicyError(f"array {i} has an unknown layout")
     body = content.getbuffer()[content.tell() :]
     return np.frombuffer(body, dtype=dtype).reshape(shape).copy()

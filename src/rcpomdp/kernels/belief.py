@@ -31,9 +31,7 @@ def _sort(values: IndexArray, n: int) -> None:
 
 
 @kernel
-def predict(
-    m: ModelArrays, states: IndexArray, probs: FloatArray, a: int, acc: FloatArray, touched: IndexArray
-) -> int:
+def predict(m: ModelArrays, states: IndexArray, probs: FloatArray, a: int, acc: FloatArray, touched: IndexArray) -> int:
     """Fill ``acc[s'] = Σ_s b(s) T(s, a, s')``; return n, with the support in increasing ``touched[:n]``."""
     n_states = m.reward.shape[0]
     n = 0

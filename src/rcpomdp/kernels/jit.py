@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -24,8 +26,12 @@ def cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "rcpomdp" / f"kernels-{digest.hexdigest()[:16]}"
+    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    try:
+        base = Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:  # a user without a home
+        base = Path(tempfile.gettempdir()) / f"cache-{os.getuid()}"
+    return base / "rcpomdp" / f"kernels-{digest.hexdigest()[:16]}"
 
 
 _FOLDER = cache_folder()
@@ -53,9 +59,30 @@ def kernel(function: _Function) -> _Function:
     config.CACHE_DIR = str(_FOLDER)  # read at decoration; other users of numba keep their own
     try:
         try:
-            compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+            compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
         except RuntimeError:  # no place to write a cache: compile at every start instead
             compiled = numba.njit(nogil=True, error_model="numpy")(function)
+        else:
+            _make_lenient(compiled._cache)
     finally:
         config.CACHE_DIR = before
     return cast(_Function, compiled)
+
+
+def _make_lenient(cache: Any) -> None:
+    """A damaged cache is emptied and a full disk ignored: then the kernel is compiled again."""
+    load, save = cache.load_overload, cache.save_overload
+
+    def lenient_load(*args: Any) -> Any:
+        try:
+            return load(*args)
+        except Exception:
+            with suppress(OSError):
+                cache.flush()
+            return None
+
+    def lenient_save(*args: Any) -> None:
+        with suppress(OSError):
+            save(*args)
+
+    cache.load_overload, cache.save_overload = lenient_load, lenient_save

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import beliefs
 from .._types import FloatArray
+from .._validation import real_array
 from ..beliefs import Belief
 from ..errors import PolicyError
 from ..kernels.rollout import ALPHA, best_vector
@@ -34,7 +35,7 @@ class AlphaPolicy:
 
     def __init__(self, model: CPOMDP, vectors: Any, actions: Any) -> None:
         self.model = model
-        self.vectors: FloatArray = np.ascontiguousarray(vectors, dtype=np.float64)
+        self.vectors: FloatArray = real_array(vectors, "vectors").copy()
         self.actions = whole_numbers(actions, "actions of the vectors")
         n = self.actions.size
         if n == 0 or self.actions.ndim != 1 or self.vectors.shape != (n, model.n_states):
@@ -43,6 +44,8 @@ class AlphaPolicy:
             raise PolicyError(f"vector {i} takes action {self.actions[i]}, which the model does not have")
         for i, s in np.argwhere(~np.isfinite(self.vectors)):
             raise PolicyError(f"vector {i} is not finite at state {model.states[int(s)]!r}")
+        for array in (self.vectors, self.actions):
+            array.setflags(write=False)
         states = np.arange(model.n_states)
         self._program = program(
             ALPHA,
@@ -60,13 +63,15 @@ class AlphaPolicy:
 
     def at(self, belief: Any) -> AlphaState:
         """The state of the policy at a belief."""
-        b = beliefs.as_belief(self.model, belief)
+        return self._at(beliefs.as_belief(self.model, belief))
+
+    def _at(self, b: Belief) -> AlphaState:
         i = best_vector(self._program, b.states, b.probabilities, np.empty(self.actions.size))
         return AlphaState(b, int(self.actions[i]))
 
     def initial(self, rng: np.random.Generator) -> AlphaState:
         """The initial belief."""
-        return self.at(beliefs.initial(self.model))
+        return self._at(beliefs.initial(self.model))
 
     def action(self, state: AlphaState) -> int:
         """The action of the best vector."""
@@ -74,7 +79,7 @@ class AlphaPolicy:
 
     def update(self, state: AlphaState, observation: int) -> AlphaState:
         """Bayes' rule."""
-        return self.at(beliefs.update(self.model, state.belief, state.action, observation))
+        return self._at(beliefs.posterior(self.model, state.belief, state.action, observation))
 
     def batches(self, states: Sequence[AlphaState], model: CPOMDP) -> list[Batch]:
         """One batch of all runs.

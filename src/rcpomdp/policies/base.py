@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import AnyArray, FloatArray, IntArray
 from ..errors import PolicyError
 from ..kernels.rollout import Program
 from ..model import CPOMDP
@@ -61,10 +61,10 @@ def batches(policy: Policy[Any], states: Sequence[Any], model: CPOMDP) -> list[B
 
 def whole_numbers(values: Any, what: str) -> IntArray:
     """Values as an integer array, refused with a sentence if they are none."""
-    array = np.asarray(values)
+    array: AnyArray = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise PolicyError(f"{what} must be indices, not {array.dtype} values")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.array(array, dtype=np.int64, order="C")
 
 
 def program(

@@ -27,6 +27,8 @@ class ControllerPolicy:
         self.actions = whole_numbers(action, "actions of a controller")
         self.successors = whole_numbers(successor, "successors of a controller")
         self.start = int(start)
+        for array in (self.actions, self.successors):
+            array.setflags(write=False)
         n = self.actions.size
         if n == 0 or self.actions.ndim != 1 or self.successors.shape != (n, model.n_observations):
             raise PolicyError(

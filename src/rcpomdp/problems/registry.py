@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral, Real
@@ -74,9 +76,14 @@ class Problem:
     def parameters(self) -> dict[str, Parameter]:
         """Default and annotation of each parameter, in the builder's order."""
         try:
-            signature = inspect.signature(self.builder, eval_str=True)
-        except NameError:  # an annotation imported for type checkers alone cannot be evaluated, nor checked
-            signature = inspect.signature(self.builder)
+            try:
+                signature = inspect.signature(self.builder, eval_str=True)
+            except NameError:  # an annotation imported for type checkers alone cannot be evaluated, nor checked
+                signature = inspect.signature(self.builder)
+        except ProblemError:
+            raise
+        except Exception as error:  # whatever a stranger's signature holds
+            raise ProblemError(f"problem {self.name!r} has a builder without a readable signature: {error}") from error
         named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         return {
             key: Parameter(self.defaults.get(key, p.default), p.annotation)
@@ -89,13 +96,10 @@ class Problem:
         known = self.parameters
         for key, value in params.items():
             if key not in known:
-                raise ProblemError(
-                    f"problem {self.name!r} has no parameter {key!r}{did_you_mean(key, known)}"
-                )
+                raise ProblemError(f"problem {self.name!r} has no parameter {key!r}{did_you_mean(key, known)}")
             if not _fits(value, known[key].annotation):
                 raise ProblemError(
-                    f"parameter {key!r} of problem {self.name!r} must be {_noun(known[key].annotation)}, "
-                    f"not {value!r}"
+                    f"parameter {key!r} of problem {self.name!r} must be {_noun(known[key].annotation)}, not {value!r}"
                 )
         for key, parameter in known.items():
             if parameter.default is REQUIRED and key not in params:
@@ -109,9 +113,7 @@ class Problem:
 
 
 def _rock_map(name: str, summary: str, sizes: tuple[int, int, int]) -> Problem:
-    return Problem(
-        name, summary, f"{__package__}.rocksample:rocksample", {**LAYOUTS[name], "name": name}, sizes
-    )
+    return Problem(name, summary, f"{__package__}.rocksample:rocksample", {**LAYOUTS[name], "name": name}, sizes)
 
 
 _BUILT_IN = {
@@ -172,6 +174,36 @@ _BUILT_IN = {
             f"{__package__}.mini_hall:mini_hall",
             sizes=(13, 3, 9),
         ),
+        Problem(
+            "hallway",
+            "A robot with poor sensors looks for a room off a long hall, and forward moves are metered.",
+            f"{__package__}.hallway:hallway",
+            sizes=(60, 5, 21),
+        ),
+        Problem(
+            "hallway2",
+            "A robot with poor sensors gets lost in a hall without landmarks, and forward moves are metered.",
+            f"{__package__}.hallway:hallway2",
+            sizes=(92, 5, 17),
+        ),
+        Problem(
+            "tiger-grid",
+            "A robot with poor sensors goes for the goal between two tigers, and forward moves are metered.",
+            f"{__package__}.hallway:tiger_grid",
+            sizes=(36, 5, 17),
+        ),
+        Problem(
+            "tag",
+            "A robot hunts an opponent that flees unseen, and its time in one room is metered.",
+            f"{__package__}.tag:tag",
+            sizes=(870, 5, 30),
+        ),
+        Problem(
+            "bridge-repair",
+            "A bridge is kept up by repairs and inspections, and inspections are metered.",
+            f"{__package__}.bridge_repair:bridge_repair",
+            sizes=(5, 12, 5),
+        ),
     )
 }
 _registered: dict[str, Problem] = {}
@@ -207,7 +239,9 @@ def catalogue() -> dict[str, Problem | ProblemError]:
     found: dict[str, Problem | ProblemError] = {}
     for name in names():
         try:
-            found[name] = get(name)
+            found[name] = problem = get(name)
+            if name not in _BUILT_IN:
+                _ = problem.parameters  # one whose signature cannot be read is broken too
         except ProblemError as error:
             found[name] = error
     return found
@@ -233,7 +267,8 @@ def _load(name: str, entries: list[EntryPoint]) -> Problem:
         raise ProblemError(f"problem {name!r} is offered by more than one plug-in: {origins}")
     origin = _origin(entries[0])
     try:
-        loaded = entries[0].load()
+        with redirect_stdout(sys.stderr):  # stdout is for data
+            loaded = entries[0].load()
     except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
         raise ProblemError(
             f"problem {name!r} cannot be loaded from plug-in {origin!r}: {type(error).__name__}: {error}"
