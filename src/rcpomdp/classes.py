@@ -58,6 +58,12 @@ def observability_classes(model: CPOMDP) -> Classes:
     return Classes(class_of.astype(np.int64), order, rank, start, reachable[first])
 
 
+def one_class(model: CPOMDP) -> Classes:
+    """The coarsest partition, which holds for every model."""
+    every, n = np.arange(model.n_states), model.n_states
+    return Classes(np.zeros(n, dtype=np.int64), every, every, np.array([0, n]), np.ones(1, dtype=np.bool_))
+
+
 def _close(model: CPOMDP) -> tuple[IntArray, BoolArray]:
     """The root of each state's class, and which states are reachable."""
     from .kernels.classes import FULL, NONE, Partition, close

@@ -10,10 +10,10 @@ import numpy as np
 
 from .._types import FloatArray, IndexArray, IntArray
 from .arrays import ModelArrays
-from .jit import kernel
+from .jit import inner, kernel
 
 
-@kernel
+@inner
 def _sort(values: IndexArray, n: int) -> None:
     """Sort ``values[:n]`` by Shell's method: supports are short, and sort() is slow to compile."""
     gap = 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._types import BoolArray, IndexArray, IntArray
 from .arrays import ModelArrays
-from .jit import kernel
+from .jit import inner, kernel
 
 NONE = -1
 ENTRIES, KEYS, FULL = 0, 1, 2  # places in Partition.used
@@ -35,7 +35,7 @@ class Partition(NamedTuple):
     used: IntArray  # [3] entries made, keys set, whether the table proved too small
 
 
-@kernel
+@inner
 def find(parent: IntArray, s: int) -> int:
     """Root of s, halving the path."""
     while parent[s] != s:
@@ -44,7 +44,7 @@ def find(parent: IntArray, s: int) -> int:
     return s
 
 
-@kernel
+@inner
 def _slot(p: Partition, key: int) -> int:
     """Where a key stands, or the free place where it would go."""
     mask = p.key.size - 1
@@ -54,7 +54,7 @@ def _slot(p: Partition, key: int) -> int:
     return i
 
 
-@kernel
+@inner
 def _put(p: Partition, width: int, root: int, entry: int) -> None:
     """Put an entry on a root's list and in the table."""
     p.link[entry] = p.head[root]
@@ -73,7 +73,7 @@ def _put(p: Partition, width: int, root: int, entry: int) -> None:
     p.used[FULL] = 4 * p.used[KEYS] >= p.key.size
 
 
-@kernel
+@inner
 def _set_key(p: Partition, key: int, entry: int) -> None:
     slot = _slot(p, key)
     p.key[slot] = key
@@ -81,7 +81,7 @@ def _set_key(p: Partition, key: int, entry: int) -> None:
     p.used[KEYS] += 1
 
 
-@kernel
+@inner
 def _unite(p: Partition, width: int, n_pairs: int) -> None:
     """Unite the pairs on the stack, and all that follows from it."""
     while n_pairs > 0 and not p.used[FULL]:
@@ -106,7 +106,7 @@ def _unite(p: Partition, width: int, n_pairs: int) -> None:
             entry = following
 
 
-@kernel
+@inner
 def _scan(m: ModelArrays, p: Partition, s: int) -> None:
     """Add the successors of s to its class."""
     n_states, n_actions = m.reward.shape
@@ -170,8 +170,8 @@ def list_observations(
     start: IntArray,
     last_pair: IntArray,
     pointer: IntArray,
-    observation: IndexArray,
-    follower: IndexArray,
+    observation: IntArray,
+    follower: IntArray,
 ) -> None:
     """List the observations possible from each (class, action) and the class that follows, for states in class order.
 

@@ -35,6 +35,7 @@ def cache_folder() -> Path:
 
 
 _FOLDER = cache_folder()
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def when_compiling(say: Callable[[], None]) -> None:
@@ -59,13 +60,19 @@ def kernel(function: _Function) -> _Function:
     config.CACHE_DIR = str(_FOLDER)  # read at decoration; other users of numba keep their own
     try:
         try:
-            compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+            compiled: Any = numba.njit(cache=True, **_OPTIONS)(function)
         except RuntimeError:  # no place to write a cache: compile at every start instead
-            compiled = numba.njit(nogil=True, error_model="numpy")(function)
+            compiled = numba.njit(**_OPTIONS)(function)
         else:
             _make_lenient(compiled._cache)
     finally:
         config.CACHE_DIR = before
+    return cast(_Function, compiled)
+
+
+def inner(function: _Function) -> _Function:
+    """Compile a function that only kernels call: without the wrapper for Python, which takes long to compile."""
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return cast(_Function, compiled)
 
 

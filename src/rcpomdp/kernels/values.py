@@ -6,12 +6,12 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray
 from .arrays import ModelArrays
-from .jit import kernel
+from .jit import inner, kernel
 
 _EPS = 2.3e-16  # a little above the spacing of doubles at 1
 
 
-@kernel
+@inner
 def mdp_backup(m: ModelArrays, discount: float, value: FloatArray, s: int, a: int) -> float:
     """``R(s, a) + γ Σ_s' T(s, a, s') V(s')``."""
     row = a * m.reward.shape[0] + s
@@ -47,7 +47,7 @@ def mdp_q(m: ModelArrays, discount: float, value: FloatArray, q: FloatArray) -> 
             q[s, a] = mdp_backup(m, discount, value, s, a)
 
 
-@kernel
+@inner
 def fib_backup(m: ModelArrays, discount: float, q: FloatArray, s: int, a: int, acc: FloatArray) -> float:
     """``R(s, a) + γ Σ_o max_a' Σ_s' T(s, a, s') Z(s', a, o) Q(s', a')``, rounded up.
 

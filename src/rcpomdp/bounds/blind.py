@@ -1,0 +1,66 @@
+"""Blind policies: one action for ever, the plans that a search starts from.
+
+``α_a = g_a + γ T_a α_a`` for whatever is accumulated (reward, costs), by a direct solve. The sure cost of a blind
+plan from a class is ``w(c) = max_{s in c} C(s, a) + γ max_{c' follows c} w(c')``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from .._types import FloatArray, IntArray
+from ..model import CPOMDP
+
+_SWEEPS = 1000
+
+
+def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
+    """Totals ``[A, rows, S]`` of each blind policy for ``gain [rows, S, A]``.
+
+    Row 0 is a lower bound on the policy's total, whatever rounding did: with ``δ = max(α − Tα)`` found afterwards,
+    ``α − δ/(1−γ)`` is below its own backup, hence below the fixed point.
+    """
+    n, gamma = model.n_states, model.discount
+    vectors = np.empty((model.n_actions, len(gain), n))
+    for a, transition in enumerate(model.transition):
+        system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
+        vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
+        excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
+        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max())) / (1 - gamma))
+    return vectors
+
+
+def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:
+    """Sure costs ``[n_classes, A, K]`` from above, given the largest costs ``peak [n_classes, A, K]``.
+
+    ``seen_class[seen_ptr[c*A + a] : ...]`` are the classes that follow class c under action a.
+    """
+    n_classes, n_actions, n_costs = peak.shape
+    if n_costs == 0:
+        return peak
+    action = np.tile(np.arange(n_actions), n_classes)
+    follower = seen_class * n_actions + np.repeat(action, np.diff(seen_ptr))  # pair (class', a)
+
+    def worst_follower(values: FloatArray) -> FloatArray:
+        flat = values.reshape(-1, n_costs)
+        worst: FloatArray = np.maximum.reduceat(flat[follower], seen_ptr[:-1], axis=0)
+        return worst.reshape(values.shape)
+
+    # Where no cost can ever follow, the sure cost is 0 exactly; iteration from above would only come near.
+    costly = (peak > 0).astype(np.float64)
+    for _ in range(_SWEEPS):
+        reached = np.maximum(costly, worst_follower(costly))
+        if (reached == costly).all():
+            break
+        costly = reached
+    else:
+        costly[:] = 1.0
+    sure: FloatArray = costly * peak.max(axis=(0, 1), initial=0.0) / (1 - discount)
+    for _ in range(_SWEEPS):
+        lower = np.minimum(sure, peak + discount * worst_follower(sure))
+        if (sure - lower <= 1e-12 * sure).all():
+            break
+        sure = lower
+    return sure

@@ -1,0 +1,337 @@
+"""The store of beliefs: each distinct belief once, with its bounds and what follows from it.
+
+States are numbered so that an observability class is contiguous; a belief lies inside one class. Its support
+and probabilities stand in a common pool. Actions are expanded one at a time: an expanded action has edges, one
+for each observation that can follow.
+
+**Rays.** A posterior b' after (a, o) lies on a line through the prediction b̄ (the belief without the
+observation, within the class of b'): ``b' = w·b̄ + (1−w)·e``, with w as large as possible, so that e lies on the
+boundary of the simplex. Values are convex, hence ``V(b') ≤ w·V(b̄) + (1−w)·V(e)``. Both are beliefs of the store.
+Bayes' rule is linear up to scale: if ``b = w·c + (1−w)·e``, then the successor of b under (a, o) lies between those of
+c and e, with weight ``w p(o|c, a) / p(o|b, a)``. So a belief with a ray hands rays on to its successors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray, IndexArray, IntArray
+from .arrays import ModelArrays
+from .belief import clear, likelihood, predict
+from .jit import inner, kernel
+
+NONE = -1
+
+# Columns of Store.info
+CLASS, OFFSET, SIZE, PLAN, TESTED, BASE, TIP, HASH, POINT, SEEN_POINT = range(10)
+# Columns of Store.value
+HI, LO, WEIGHT = range(3)
+# Entries of Store.used
+BELIEFS, POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS, WORK = range(8)
+
+_SAME = 1e-12  # relative difference below which two probabilities are rounding of one
+_GRID = 2.0**40  # probabilities are hashed on a grid this fine
+
+
+class Space(NamedTuple):
+    """The model in class order, and what its classes look like."""
+
+    model: ModelArrays
+    class_of: IndexArray  # [S]
+    start: IntArray  # [n_classes + 1] first state of a class
+    seen_ptr: IntArray  # [n_classes*A + 1] where the observations possible from (class, action) start
+    seen_obs: IntArray  # observation
+    seen_class: IntArray  # class that follows it
+    hint: FloatArray  # [S, A] vectors whose largest product with a belief bounds its value from above (FIB)
+    gain: FloatArray  # [rows, S, A] what a plan accumulates: row 0 the objective, then whatever else is kept
+    peak: FloatArray  # [n_classes, A, K] largest cost over a class
+
+
+class Store(NamedTuple):
+    """Beliefs and their edges, by capacity; `used` counts what is filled."""
+
+    info: IntArray  # [N, 10] CLASS, OFFSET and SIZE in the pool, PLAN, TESTED, BASE, TIP, HASH, POINT, SEEN_POINT
+    value: FloatArray  # [N, 3] HI, LO, WEIGHT of the ray's base
+    q_hi: FloatArray  # [N, A] upper bound on each action's value
+    hint: FloatArray  # [N, A] products with the vectors of Space.hint
+    gain: FloatArray  # [N, A] objective R(b, a)
+    edge: IntArray  # [N, A] first edge of an expanded action, or NONE
+    degree: IntArray  # [N, A] number of edges
+    state: IndexArray  # [P] supports
+    prob: FloatArray  # [P]
+    edge_child: IntArray  # [E]
+    edge_obs: IntArray  # [E]
+    edge_prob: FloatArray  # [E]
+    table: IntArray  # [H] hash table of beliefs; H is a power of 2
+    point: IntArray  # [N] beliefs that serve as points of the sawtooth, in the order they became so
+    older: IntArray  # [N] the point of the same class before this one
+    newest: IntArray  # [n_classes] the last point of a class
+    used: IntArray  # [8]
+
+
+class Scratch(NamedTuple):
+    """Working memory; ``acc`` is zero between calls."""
+
+    acc: FloatArray  # [S]
+    touched: IndexArray  # [S]
+    state: IndexArray  # [S]
+    prob: FloatArray  # [S]
+    mass: FloatArray  # [n_classes] probability of ending in a class
+    by_obs: IntArray  # [O]
+    path: IntArray  # [depth]
+    stack: IntArray  # [nesting of rays]
+
+
+@inner
+def _hash(cls: int, state: IndexArray, prob: FloatArray, n: int) -> int:
+    h = cls + 1
+    for i in range(n):
+        h = (h ^ (state[i] + 1)) * 0x1E3779B97F4A7C15  # products wrap around
+        h = (h ^ (h >> 29) ^ int(prob[i] * _GRID + 0.5)) * 0x3F58476D1CE4E5B9
+    return h ^ (h >> 31)
+
+
+@inner
+def _same(b: Store, i: int, h: int, cls: int, state: IndexArray, prob: FloatArray, n: int) -> bool:
+    if b.info[i, HASH] != h or b.info[i, CLASS] != cls or b.info[i, SIZE] != n:
+        return False
+    at = b.info[i, OFFSET]
+    for j in range(n):  # noqa: SIM110 - compiled code has no all()
+        if b.state[at + j] != state[j] or abs(b.prob[at + j] - prob[j]) > _SAME * prob[j]:
+            return False
+    return True
+
+
+@kernel
+def intern(x: Space, b: Store, state: IndexArray, prob: FloatArray, n: int) -> int:
+    """The belief with this support and these probabilities, made if it is new. There must be room."""
+    cls = int(x.class_of[state[0]])
+    h = _hash(cls, state, prob, n)
+    mask = b.table.size - 1
+    slot = h & mask
+    while b.table[slot] != NONE:
+        if _same(b, b.table[slot], h, cls, state, prob, n):
+            return int(b.table[slot])
+        slot = (slot + 1) & mask
+    new, at = b.used[BELIEFS], b.used[POOL]
+    b.table[slot] = new
+    b.used[BELIEFS] = new + 1
+    b.used[POOL] = at + n
+    b.used[WORK] += n * x.hint.shape[1]
+    b.info[new, CLASS] = cls
+    b.info[new, OFFSET] = at
+    b.info[new, SIZE] = n
+    b.info[new, PLAN] = NONE
+    b.info[new, TESTED] = NONE
+    b.info[new, BASE] = NONE
+    b.info[new, TIP] = NONE
+    b.info[new, HASH] = h
+    b.info[new, POINT] = NONE
+    b.info[new, SEEN_POINT] = NONE
+    q, gain = b.q_hi[new], b.gain[new]
+    for a in range(q.size):
+        q[a] = 0.0
+        gain[a] = 0.0
+        b.edge[new, a] = NONE
+    for j in range(n):
+        b.state[at + j] = state[j]
+        b.prob[at + j] = prob[j]
+        hint, here = x.hint[state[j]], x.gain[0, state[j]]
+        for a in range(q.size):
+            q[a] += prob[j] * hint[a]
+            gain[a] += prob[j] * here[a]
+    best = q[0]
+    for a in range(q.size):
+        b.hint[new, a] = q[a]
+        best = max(best, q[a])
+    b.value[new, HI] = best
+    b.value[new, LO] = -np.inf
+    return int(new)
+
+
+@inner
+def best_action(q: FloatArray) -> int:
+    """The first of the largest entries."""
+    best = 0
+    for a in range(1, q.size):
+        if q[a] > q[best]:
+            best = a
+    return best
+
+
+@kernel
+def rehash(b: Store) -> None:
+    """Fill an empty table with the beliefs there are."""
+    mask = b.table.size - 1
+    for i in range(b.used[BELIEFS]):
+        slot = b.info[i, HASH] & mask
+        while b.table[slot] != NONE:
+            slot = (slot + 1) & mask
+        b.table[slot] = i
+
+
+@inner
+def has_room(x: Space, b: Store, i: int, a: int) -> bool:
+    """Whether an expansion of belief i under action a is sure to fit."""
+    pair = b.info[i, CLASS] * x.hint.shape[1] + a
+    first, last = x.seen_ptr[pair], x.seen_ptr[pair + 1]
+    entries = 0
+    for f in range(first, last):
+        c = x.seen_class[f]
+        entries += 3 * (x.start[c + 1] - x.start[c])
+    beliefs = b.used[BELIEFS] + 3 * (last - first)
+    return bool(
+        beliefs <= b.info.shape[0]
+        and 2 * beliefs <= b.table.size
+        and b.used[POOL] + entries <= b.state.size
+        and b.used[EDGES] + last - first <= b.edge_child.size
+    )
+
+
+@inner
+def expand(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: float) -> bool:
+    """Give belief i the edges of action a, and before it the beliefs at the ends of its ray; False if full."""
+    depth = 1
+    w.stack[0] = i
+    while depth > 0:
+        top = w.stack[depth - 1]
+        if depth < w.stack.size and b.info[top, BASE] != NONE:
+            if b.edge[b.info[top, BASE], a] == NONE:
+                w.stack[depth] = b.info[top, BASE]
+                depth += 1
+                continue
+            if b.edge[b.info[top, TIP], a] == NONE:
+                w.stack[depth] = b.info[top, TIP]
+                depth += 1
+                continue
+        if not has_room(x, b, top, a):
+            return False
+        if b.edge[top, a] == NONE:
+            _expand_one(x, b, w, top, a, least_weight)
+        depth -= 1
+    return True
+
+
+@inner
+def _expand_one(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: float) -> None:
+    """Give belief i the edges of action a. There must be room.
+
+    Posteriors of a belief without a ray get one to the prediction, if it has at least `least_weight` there.
+    """
+    m = x.model
+    at, size = b.info[i, OFFSET], b.info[i, SIZE]
+    n = predict(m, b.state[at : at + size], b.prob[at : at + size], a, w.acc, w.touched)
+    for j in range(n):
+        w.mass[x.class_of[w.touched[j]]] = 0.0
+    for j in range(n):
+        w.mass[x.class_of[w.touched[j]]] += w.acc[w.touched[j]]
+    pair = b.info[i, CLASS] * x.hint.shape[1] + a
+    b.edge[i, a] = b.used[EDGES]
+    base, tip = b.info[i, BASE], b.info[i, TIP]
+    handed_on = base != NONE and b.edge[base, a] != NONE and b.edge[tip, a] != NONE
+    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+        o, cls = x.seen_obs[f], x.seen_class[f]
+        # The successors in this class, touched[first:last]: they are sorted, so bisect.
+        first = _bisect(w.touched, n, x.start[cls])
+        last = _bisect(w.touched, n, x.start[cls + 1])
+        support, p_obs, least = 0, 0.0, np.inf
+        for j in range(first, last):
+            s = w.touched[j]
+            z = likelihood(m, a, s, o)
+            least = min(least, z)
+            p = w.acc[s] * z
+            if p > 0.0:
+                w.state[support] = s
+                w.prob[support] = p
+                support += 1
+                p_obs += p
+        b.used[WORK] += 4 * (last - first)
+        if p_obs <= 0.0:
+            continue
+        for j in range(support):
+            w.prob[j] /= p_obs
+        child = intern(x, b, w.state, w.prob, support)
+        edge = b.used[EDGES]
+        b.edge_child[edge] = child
+        b.edge_obs[edge] = o
+        b.edge_prob[edge] = p_obs
+        b.used[EDGES] = edge + 1
+        if handed_on:
+            from_base, from_tip = _edge(b, base, a, o), _edge(b, tip, a, o)
+            if from_base >= 0 and from_tip >= 0:
+                weight = b.value[i, WEIGHT] * b.edge_prob[from_base] / p_obs
+                _set_ray(b, child, weight, b.edge_child[from_base], b.edge_child[from_tip])
+        else:
+            weight = least * w.mass[cls] / p_obs  # min over s of b'(s) / b̄(s)
+            if b.info[child, BASE] == NONE and least_weight <= weight < 1.0 - 1e-9:
+                _add_ray(x, b, w, child, weight, first, last, w.mass[cls])
+    b.degree[i, a] = b.used[EDGES] - b.edge[i, a]
+    clear(w.acc, w.touched, n)
+
+
+@inner
+def _edge(b: Store, i: int, a: int, o: int) -> int:
+    """The edge of (belief, action) under observation o, or NONE."""
+    for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
+        if b.edge_obs[e] == o:
+            return e
+    return NONE
+
+
+@inner
+def _set_ray(b: Store, i: int, weight: float, base: int, tip: int) -> None:
+    """Give belief i a ray, unless it has one that bounds it no worse."""
+    if i in (base, tip) or not 1e-9 < weight < 1.0 - 1e-9:
+        return
+    if b.info[i, BASE] != NONE:
+        old = b.value[i, WEIGHT]
+        before = old * b.value[b.info[i, BASE], HI] + (1.0 - old) * b.value[b.info[i, TIP], HI]
+        if weight * b.value[base, HI] + (1.0 - weight) * b.value[tip, HI] >= before:
+            return
+    b.info[i, BASE] = base
+    b.info[i, TIP] = tip
+    b.value[i, WEIGHT] = weight
+
+
+@inner
+def _bisect(values: IndexArray, n: int, bound: int) -> int:
+    """How many of the increasing ``values[:n]`` lie below `bound`."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> None:
+    """Intern the ends of a posterior's ray: the prediction b̄, and the tip on the simplex's boundary."""
+    at, size = b.info[child, OFFSET], b.info[child, SIZE]
+    n, j, total = 0, 0, 0.0
+    for t in range(first, last):
+        s = w.touched[t]
+        p = 0.0
+        if j < size and b.state[at + j] == s:
+            p = b.prob[at + j]
+            j += 1
+        rest = p - weight * w.acc[s] / mass
+        if rest > 1e-9 * p:  # what is zero but for rounding is the boundary
+            w.state[n] = s
+            w.prob[n] = rest
+            total += rest
+            n += 1
+    if n == 0:
+        return
+    for t in range(n):
+        w.prob[t] /= total
+    tip = intern(x, b, w.state, w.prob, n)
+    for t in range(first, last):
+        w.state[t - first] = w.touched[t]
+        w.prob[t - first] = w.acc[w.touched[t]] / mass
+    base = intern(x, b, w.state, w.prob, last - first)
+    _set_ray(b, child, weight, base, tip)

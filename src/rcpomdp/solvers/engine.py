@@ -1,0 +1,330 @@
+"""The engine: a store of beliefs, plans and bounds for one objective, and the search that tightens them.
+
+Built from any model and an objective ``μR − λ·C``. It starts from the fast informed bound (above) and blind plans
+(below), and `search` runs trials of `kernels.search` until a gap is reached or the caller stops it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import beliefs
+from .._types import FloatArray
+from ..bounds.blind import blind_sure_costs, blind_vectors
+from ..bounds.fib import fib_vectors
+from ..bounds.mdp import mdp_q_values
+from ..classes import in_class_order, observability_classes, one_class
+from ..kernels import classes as class_kernels
+from ..kernels import plans as plan_kernels
+from ..kernels import search as search_kernels
+from ..kernels import store as store_kernels
+from ..kernels.plans import Plans
+from ..kernels.search import Tuning
+from ..kernels.store import (
+    BELIEFS,
+    EDGES,
+    HI,
+    LO,
+    NONE,
+    PLAN,
+    PLAN_LINKS,
+    PLAN_VALUES,
+    PLANS,
+    POOL,
+    WORK,
+    Scratch,
+    Space,
+    Store,
+)
+from ..model import CPOMDP
+from ..policies import ControllerPolicy
+
+_DEPTH = 4096  # steps of a trial at most
+_FIRST_FORGET = 500  # plans made before idle ones are looked for
+
+
+class Objective(NamedTuple):
+    """``μR − λ·C``, what a search maximises."""
+
+    reward: float  # μ
+    costs: FloatArray  # λ [K]
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Ideas that can be switched off, and how far they go."""
+
+    classes: bool = True  # vectors and points live per observability class
+    fib: bool = True  # start from the fast informed bound, not from the MDP's
+    rays: bool = True
+    sawtooth: bool = False
+    lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
+    share: float = 0.5  # a trial's target, as a share of the current gap
+    forget: bool = True  # take idle plans off the lists
+    least_weight: float = 0.02
+    end_share: float = 0.25
+    least_gain: float = 1e-3
+    least_drop: float = 0.02
+
+    def tuning(self) -> Tuning:
+        """What the kernels are told."""
+        return Tuning(
+            share=float(self.share),
+            least_weight=self.least_weight if self.rays else 2.0,
+            end_share=self.end_share,
+            least_gain=self.least_gain,
+            least_drop=self.least_drop if self.sawtooth else 2.0,
+            all_actions=not self.lazy_actions,
+        )
+
+
+class Engine:
+    """Beliefs, plans and bounds for one model and objective; `root` is the initial belief."""
+
+    def __init__(self, model: CPOMDP, objective: Objective, options: EngineOptions | None = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.options = options or EngineOptions()
+        classes = observability_classes(model) if self.options.classes else one_class(model)
+        self.classes = classes
+        self.ordered = in_class_order(model, classes)
+        self.space = self._build_space()
+        self.scratch = self._build_scratch()
+        self._allocate()
+        b = beliefs.initial(self.ordered)
+        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
+        self.trials = 0
+        self._forget_at = int(self.store.used[PLANS]) + _FIRST_FORGET
+
+    # Bounds
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the objective at the initial belief."""
+        return float(self.store.value[self.root, LO])
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on the objective at the initial belief."""
+        return float(self.store.value[self.root, HI])
+
+    @property
+    def work(self) -> int:
+        """Work done, in elementary steps."""
+        return int(self.store.used[WORK])
+
+    def search(self, epsilon: float, work: int) -> None:
+        """Run trials until the gap is at most epsilon or `work` is done."""
+        stop = self.work + work
+        tuning = self.options.tuning()
+        while self.work < stop and self.upper - self.lower > epsilon:
+            status, trials = search_kernels.search(
+                self.space,
+                self.store,
+                self.plans,
+                self.scratch,
+                self.model.discount,
+                self.root,
+                epsilon,
+                tuning,
+                stop - self.work,
+            )
+            self.trials += trials
+            if status == search_kernels.FULL:
+                self._grow()
+            if self.options.forget and self.store.used[PLANS] > self._forget_at:
+                self._forget()
+
+    # Plans
+
+    def row(self, name: str) -> int:
+        """The row of the vectors that holds "objective", "reward", or a cost by its number."""
+        return self._rows.index(name)
+
+    def plan_totals(self, plan: int) -> FloatArray:
+        """What a plan accumulates from the initial belief, row by row."""
+        return np.array(
+            [
+                plan_kernels.product(self.space, self.store, self.plans, self.root, plan, row)
+                for row in range(len(self._rows))
+            ]
+        )
+
+    @property
+    def best_plan(self) -> int:
+        """The plan that attains the lower bound."""
+        return int(self.store.info[self.root, PLAN])
+
+    def policy(self) -> ControllerPolicy:
+        """The best plan as a graph: what follows each observation is a plan of its own."""
+        g, x = self.plans, self.space
+        n_actions = self.model.n_actions
+        number: dict[int, int] = {self.best_plan: 0}
+        order = [self.best_plan]
+        successors = []
+        for plan in order:
+            pair = g.info[plan, 0] * n_actions + g.info[plan, plan_kernels.ACTION]
+            row = np.zeros(self.model.n_observations, dtype=np.int64)
+            for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+                follower = int(g.link[g.info[plan, plan_kernels.LINKS] + f - x.seen_ptr[pair]])
+                if follower not in number:
+                    number[follower] = len(order)
+                    order.append(follower)
+                row[x.seen_obs[f]] = number[follower]
+            successors.append(row)
+        actions = g.info[order, plan_kernels.ACTION]
+        return ControllerPolicy(self.model, actions, np.array(successors))
+
+    # Memory
+
+    @property
+    def memory(self) -> int:
+        """Bytes allocated."""
+        return sum(array.nbytes for part in (self.store, self.plans) for array in part)
+
+    def _forget(self) -> None:
+        """Take plans off the lists that are best at no belief, once there are many more than at the last look."""
+        listed = plan_kernels.forget_idle(self.store, self.plans, int(self.store.used[BELIEFS]))
+        self._forget_at = int(self.store.used[PLANS]) + max(_FIRST_FORGET, listed // 2)
+
+    def _build_space(self) -> Space:
+        m, model, classes = self.ordered.arrays, self.ordered, self.classes
+        n_classes, n_actions = classes.n_classes, model.n_actions
+        class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
+        seen_ptr = np.zeros(n_classes * n_actions + 1, dtype=np.int64)
+        by_obs = np.full(model.n_observations, NONE)
+        none = np.empty(0, dtype=np.int64)
+        class_kernels.list_observations(m, class_of, classes.start, by_obs, seen_ptr, none, none)
+        seen_obs, seen_class = (np.empty(seen_ptr[-1], dtype=np.int64) for _ in range(2))
+        class_kernels.list_observations(m, class_of, classes.start, by_obs, seen_ptr, seen_obs, seen_class)
+        objective = self.objective.reward * m.reward - np.tensordot(self.objective.costs, m.cost, axes=1)
+        self._rows = ["objective", "reward", *(str(k) for k in range(model.n_costs))]
+        gain = np.concatenate([objective[None], m.reward[None], m.cost])
+        if model.n_costs == 0 and self.objective.reward == 1:
+            gain, self._rows = objective[None].copy(), ["objective"]
+        peak = np.maximum.reduceat(m.cost, classes.start[:-1], axis=1)  # [K, n_classes, A]
+        target = model._changed(arrays=m._replace(reward=objective))
+        return Space(
+            model=m,
+            class_of=class_of,
+            start=classes.start,
+            seen_ptr=seen_ptr,
+            seen_obs=seen_obs,
+            seen_class=seen_class,
+            hint=np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target),
+            gain=gain,
+            peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
+        )
+
+    def _build_scratch(self) -> Scratch:
+        n = self.model.n_states
+        return Scratch(
+            acc=np.zeros(n),
+            touched=np.empty(n, dtype=np.int32),
+            state=np.empty(n, dtype=np.int32),
+            prob=np.empty(n),
+            mass=np.zeros(self.classes.n_classes),
+            by_obs=np.zeros(self.model.n_observations, dtype=np.int64),
+            path=np.empty(_DEPTH, dtype=np.int64),
+            stack=np.empty(256, dtype=np.int64),
+        )
+
+    def _allocate(self) -> None:
+        """Room for a start, and the blind plans."""
+        x, n_actions = self.space, self.model.n_actions
+        sizes = self.classes.sizes
+        n_classes, rows, n_costs = len(sizes), len(self._rows), self.model.n_costs
+        n_plans = n_classes * n_actions
+        values = int(sizes.sum()) * n_actions * rows
+        beliefs_, entries = 1024, 1024 + 8 * int(sizes.max())
+        self.store = Store(
+            info=np.empty((beliefs_, 10), dtype=np.int64),
+            value=np.zeros((beliefs_, 3)),
+            q_hi=np.empty((beliefs_, n_actions)),
+            hint=np.empty((beliefs_, n_actions)),
+            gain=np.empty((beliefs_, n_actions)),
+            edge=np.empty((beliefs_, n_actions), dtype=np.int64),
+            degree=np.zeros((beliefs_, n_actions), dtype=np.int64),
+            state=np.empty(entries, dtype=np.int32),
+            prob=np.empty(entries),
+            edge_child=np.empty(4096, dtype=np.int64),
+            edge_obs=np.empty(4096, dtype=np.int64),
+            edge_prob=np.empty(4096),
+            table=np.full(4096, NONE),
+            point=np.empty(beliefs_, dtype=np.int64),
+            older=np.empty(beliefs_, dtype=np.int64),
+            newest=np.full(n_classes, NONE),
+            used=np.zeros(8, dtype=np.int64),
+        )
+        vectors = blind_vectors(self.ordered, x.gain)
+        sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, self.model.discount)
+        info = np.empty((n_plans + 1024, 5), dtype=np.int64)
+        value = np.empty(values + 1024 + 64 * int(sizes.max()) * rows)
+        newest, default = np.empty(n_classes, dtype=np.int64), np.empty(n_classes, dtype=np.int64)
+        # Plan c*A + a is blind action a from class c: in a class's list the last one is the newest.
+        pair = np.arange(n_plans)
+        info[:n_plans, 0] = pair // n_actions
+        info[:n_plans, plan_kernels.ACTION] = pair % n_actions
+        info[:n_plans, plan_kernels.LINKS] = x.seen_ptr[:-1]
+        info[:n_plans, plan_kernels.OLDER] = np.where(pair % n_actions == 0, NONE, pair - 1)
+        lengths = np.repeat(sizes * rows, n_actions)
+        info[:n_plans, plan_kernels.VALUES] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        for c in range(n_classes):
+            first, last = x.start[c], x.start[c + 1]
+            block = vectors[:, :, first:last]
+            at = info[c * n_actions, plan_kernels.VALUES]
+            value[at : at + block.size] = block.ravel()
+            newest[c] = (c + 1) * n_actions - 1
+            mean = block[:, 0].mean(axis=1)
+            least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
+            default[c] = c * n_actions + np.lexsort((-mean, least))[0]
+        link = np.empty(x.seen_ptr[-1] + 4096, dtype=np.int64)
+        action = np.repeat(np.tile(np.arange(n_actions), n_classes), np.diff(x.seen_ptr))
+        link[: x.seen_ptr[-1]] = x.seen_class * n_actions + action
+        all_sure = np.zeros((len(info), n_costs))
+        all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
+        self.plans = Plans(info, all_sure, value, link, newest, default)
+        self.store.used[PLANS] = n_plans
+        self.store.used[PLAN_VALUES] = values
+        self.store.used[PLAN_LINKS] = x.seen_ptr[-1]
+
+    def _grow(self) -> None:
+        """Double whatever is short of room for one more expansion or plan."""
+        s, g, used = self.store, self.plans, self.store.used
+        n_obs, largest = self.model.n_observations, int(self.classes.sizes.max())
+
+        def more(array: Any, in_use: int, headroom: int) -> Any:
+            size = len(array)
+            while in_use + headroom > size:
+                size *= 2
+            if size == len(array):
+                return array
+            bigger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+            bigger[:in_use] = array[:in_use]
+            return bigger
+
+        rooms = {
+            BELIEFS: (3 * n_obs, ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")),
+            POOL: (3 * n_obs * largest, ("state", "prob")),
+            EDGES: (n_obs, ("edge_child", "edge_obs", "edge_prob")),
+        }
+        self.store = s._replace(
+            **{
+                name: more(getattr(s, name), int(used[count]), headroom)
+                for count, (headroom, names) in rooms.items()
+                for name in names
+            }
+        )
+        self.plans = g._replace(
+            info=more(g.info, int(used[PLANS]), 1),
+            sure=more(g.sure, int(used[PLANS]), 1),
+            value=more(g.value, int(used[PLAN_VALUES]), largest * len(self._rows)),
+            link=more(g.link, int(used[PLAN_LINKS]), n_obs),
+        )
+        if 2 * len(self.store.info) > len(self.store.table):
+            self.store = self.store._replace(table=np.full(4 * len(self.store.info), NONE))
+            store_kernels.rehash(self.store)
