@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .model import CPOMDP as CPOMDP
     from .simulation import Simulation as Simulation
     from .simulation import simulate as simulate
+    from .solvers import Result as Result
+    from .solvers import solve as solve
 
 __version__ = "0.1.0"
 
@@ -37,11 +39,13 @@ _HOME = {
     "ModelError": "errors",
     "PolicyError": "errors",
     "ProblemError": "errors",
+    "Result": "solvers",
     "Simulation": "simulation",
     "load_policy": "io",
     "observability_classes": "classes",
     "save_policy": "io",
     "simulate": "simulation",
+    "solve": "solvers",
 }
 _MODULES = ["beliefs", "bounds", "policies", "problems"]
 

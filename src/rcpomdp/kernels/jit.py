@@ -72,8 +72,8 @@ def kernel(function: _Function) -> _Function:
 
 def inner(function: _Function) -> _Function:
     """Compile a function that only kernels call: without the wrapper for Python, which takes long to compile."""
-    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
-    return cast(_Function, compiled)
+    njit: Any = numba.njit  # its stubs do not know these options
+    return cast(_Function, njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function))
 
 
 def _make_lenient(cache: Any) -> None:

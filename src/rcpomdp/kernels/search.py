@@ -11,19 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._types import FloatArray
 from .jit import inner, kernel
-from .plans import Plans, add_plan, plan_has_room, refresh_lower
+from .plans import VALUES, Plans, add_plan, plan_has_room, refresh_lower
 from .store import (
     BASE,
+    BELIEFS,
     CLASS,
     HI,
     LO,
     NONE,
     OFFSET,
+    PLAN,
+    PLANS,
     POINT,
     POINTS,
     SEEN_POINT,
     SIZE,
+    TESTED,
     TIP,
     WEIGHT,
     WORK,
@@ -32,6 +37,7 @@ from .store import (
     Store,
     best_action,
     expand,
+    fill_products,
 )
 
 DONE, FULL = 0, 1
@@ -297,3 +303,35 @@ def search(
             return FULL, trials
         trials += 1
     return DONE, trials
+
+
+@kernel
+def retarget(x: Space, b: Store, g: Plans, weights: FloatArray, discount: float, rounds: int) -> None:
+    """Take up another objective, whose gain and hint are in x already: ``weights [1 + K]`` over reward and costs.
+
+    Row 0 of every plan is made from its rows of reward and costs. Beliefs start from the hint again, and a few rounds
+    of backups, the youngest first, carry what their edges and rays tell.
+    """
+    rows = x.gain.shape[0]
+    for plan in range(b.used[PLANS]):
+        cls = g.info[plan, CLASS]
+        size = x.start[cls + 1] - x.start[cls]
+        first = g.info[plan, VALUES]
+        for s in range(size):
+            total = 0.0
+            for row in range(1, rows):
+                total += weights[row - 1] * g.value[first + row * size + s]
+            g.value[first + s] = total
+    for c in range(b.newest.size):
+        b.newest[c] = NONE
+    b.used[POINTS] = 0
+    for i in range(b.used[BELIEFS]):
+        b.info[i, PLAN] = NONE
+        b.info[i, TESTED] = NONE
+        b.info[i, POINT] = NONE
+        b.info[i, SEEN_POINT] = NONE
+        fill_products(x, b, i)
+    for _ in range(rounds):
+        for i in range(b.used[BELIEFS] - 1, -1, -1):
+            back_up_upper(b, discount, i)
+            upper(b, i)

@@ -130,25 +130,32 @@ def intern(x: Space, b: Store, state: IndexArray, prob: FloatArray, n: int) -> i
     b.info[new, HASH] = h
     b.info[new, POINT] = NONE
     b.info[new, SEEN_POINT] = NONE
-    q, gain = b.q_hi[new], b.gain[new]
-    for a in range(q.size):
-        q[a] = 0.0
-        gain[a] = 0.0
-        b.edge[new, a] = NONE
     for j in range(n):
         b.state[at + j] = state[j]
         b.prob[at + j] = prob[j]
-        hint, here = x.hint[state[j]], x.gain[0, state[j]]
-        for a in range(q.size):
-            q[a] += prob[j] * hint[a]
-            gain[a] += prob[j] * here[a]
-    best = q[0]
-    for a in range(q.size):
-        b.hint[new, a] = q[a]
-        best = max(best, q[a])
-    b.value[new, HI] = best
-    b.value[new, LO] = -np.inf
+    for a in range(b.edge.shape[1]):
+        b.edge[new, a] = NONE
+    fill_products(x, b, new)
     return int(new)
+
+
+@inner
+def fill_products(x: Space, b: Store, i: int) -> None:
+    """Write a belief's products with the hint's vectors and the objective, and the bounds that follow."""
+    q, gain = b.q_hi[i], b.gain[i]
+    for a in range(q.size):
+        q[a] = 0.0
+        gain[a] = 0.0
+    for j in range(b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]):
+        p = b.prob[j]
+        hint, here = x.hint[b.state[j]], x.gain[0, b.state[j]]
+        for a in range(q.size):
+            q[a] += p * hint[a]
+            gain[a] += p * here[a]
+    for a in range(q.size):
+        b.hint[i, a] = q[a]
+    b.value[i, HI] = q[best_action(q)]
+    b.value[i, LO] = -np.inf
 
 
 @inner

@@ -17,6 +17,7 @@ from ..bounds.blind import blind_sure_costs, blind_vectors
 from ..bounds.fib import fib_vectors
 from ..bounds.mdp import mdp_q_values
 from ..classes import in_class_order, observability_classes, one_class
+from ..errors import InputError
 from ..kernels import classes as class_kernels
 from ..kernels import plans as plan_kernels
 from ..kernels import search as search_kernels
@@ -43,6 +44,7 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy
 
 _DEPTH = 4096  # steps of a trial at most
+_ROUNDS = 10  # of backups over all beliefs after a change of objective
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
 
 
@@ -117,10 +119,17 @@ class Engine:
         """Work done, in elementary steps."""
         return int(self.store.used[WORK])
 
-    def search(self, epsilon: float, work: int) -> None:
-        """Run trials until the gap is at most epsilon or `work` is done."""
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of beliefs and plans."""
+        return int(self.store.used[BELIEFS]), int(self.store.used[PLANS])
+
+    def search(self, epsilon: float, work: int, share: float | None = None) -> None:
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides the option."""
         stop = self.work + work
         tuning = self.options.tuning()
+        if share is not None:
+            tuning = tuning._replace(share=share)
         while self.work < stop and self.upper - self.lower > epsilon:
             status, trials = search_kernels.search(
                 self.space,
@@ -139,20 +148,32 @@ class Engine:
             if self.options.forget and self.store.used[PLANS] > self._forget_at:
                 self._forget()
 
+    def retarget(self, objective: Objective) -> None:
+        """Start again for another objective, with the beliefs, edges, rays and plans there are."""
+        if not self._keeps_reward:
+            raise InputError("this engine was built without costs: it has no other objective")
+        self.objective = objective
+        m, x = self.space.model, self.space
+        x.gain[0] = objective.reward * m.reward - np.tensordot(objective.costs, m.cost, axes=1)
+        x.hint[:] = self._hint(x.gain[0])
+        weights = np.concatenate([[objective.reward], -objective.costs])
+        search_kernels.retarget(x, self.store, self.plans, weights, self.model.discount, _ROUNDS)
+        plan_kernels.refresh_lower(x, self.store, self.plans, self.root)
+
     # Plans
 
-    def row(self, name: str) -> int:
-        """The row of the vectors that holds "objective", "reward", or a cost by its number."""
-        return self._rows.index(name)
-
-    def plan_totals(self, plan: int) -> FloatArray:
-        """What a plan accumulates from the initial belief, row by row."""
-        return np.array(
+    def best_totals(self) -> tuple[float, FloatArray, FloatArray]:
+        """Expected reward, expected costs and sure costs of the best plan from the initial belief."""
+        plan = self.best_plan
+        totals = np.array(
             [
                 plan_kernels.product(self.space, self.store, self.plans, self.root, plan, row)
-                for row in range(len(self._rows))
+                for row in range(len(self.space.gain))
             ]
         )
+        if not self._keeps_reward:
+            return float(totals[0]), totals[1:], np.empty(0)
+        return float(totals[1]), totals[2:], self.plans.sure[plan].copy()
 
     @property
     def best_plan(self) -> int:
@@ -202,12 +223,9 @@ class Engine:
         seen_obs, seen_class = (np.empty(seen_ptr[-1], dtype=np.int64) for _ in range(2))
         class_kernels.list_observations(m, class_of, classes.start, by_obs, seen_ptr, seen_obs, seen_class)
         objective = self.objective.reward * m.reward - np.tensordot(self.objective.costs, m.cost, axes=1)
-        self._rows = ["objective", "reward", *(str(k) for k in range(model.n_costs))]
-        gain = np.concatenate([objective[None], m.reward[None], m.cost])
-        if model.n_costs == 0 and self.objective.reward == 1:
-            gain, self._rows = objective[None].copy(), ["objective"]
+        self._keeps_reward = model.n_costs > 0  # else the reward is the objective, and one row does
+        gain = np.concatenate([objective[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]])
         peak = np.maximum.reduceat(m.cost, classes.start[:-1], axis=1)  # [K, n_classes, A]
-        target = model._changed(arrays=m._replace(reward=objective))
         return Space(
             model=m,
             class_of=class_of,
@@ -215,10 +233,15 @@ class Engine:
             seen_ptr=seen_ptr,
             seen_obs=seen_obs,
             seen_class=seen_class,
-            hint=np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target),
+            hint=self._hint(objective),
             gain=gain,
             peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
         )
+
+    def _hint(self, objective: FloatArray) -> FloatArray:
+        """Vectors [S, A] that bound the objective's value from above."""
+        target = self.ordered._changed(arrays=self.ordered.arrays._replace(reward=objective))
+        return np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target)
 
     def _build_scratch(self) -> Scratch:
         n = self.model.n_states
@@ -237,7 +260,7 @@ class Engine:
         """Room for a start, and the blind plans."""
         x, n_actions = self.space, self.model.n_actions
         sizes = self.classes.sizes
-        n_classes, rows, n_costs = len(sizes), len(self._rows), self.model.n_costs
+        n_classes, rows, n_costs = len(sizes), len(self.space.gain), self.model.n_costs
         n_plans = n_classes * n_actions
         values = int(sizes.sum()) * n_actions * rows
         beliefs_, entries = 1024, 1024 + 8 * int(sizes.max())
@@ -322,7 +345,7 @@ class Engine:
         self.plans = g._replace(
             info=more(g.info, int(used[PLANS]), 1),
             sure=more(g.sure, int(used[PLANS]), 1),
-            value=more(g.value, int(used[PLAN_VALUES]), largest * len(self._rows)),
+            value=more(g.value, int(used[PLAN_VALUES]), largest * len(self.space.gain)),
             link=more(g.link, int(used[PLAN_LINKS]), n_obs),
         )
         if 2 * len(self.store.info) > len(self.store.table):

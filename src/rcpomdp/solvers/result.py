@@ -1,0 +1,81 @@
+"""What every solver returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray
+from ..policies import Policy
+
+OPTIMAL = "optimal"  # the gap is at most epsilon
+TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupted"
+STALLED = "stalled"  # rounding leaves nothing to improve
+
+
+class TracePoint(NamedTuple):
+    """The bounds at one moment, and the work done until then."""
+
+    seconds: float
+    lower: float
+    upper: float
+    trials: int
+    beliefs: int
+    plans: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """Bounds on the optimum, a policy that attains one of them, and how they came about."""
+
+    solver: str
+    objective: str
+    status: str
+    lower: float
+    upper: float
+    reward: float  # expected discounted reward of the policy
+    cost: FloatArray  # [K] its expected discounted costs
+    sure_cost: FloatArray  # [K] what no history under it exceeds, as far as its plans tell
+    policy: Policy[Any]
+    seconds: float  # of search
+    setup_seconds: float  # of starting bounds and whatever else comes first
+    trace: list[TracePoint] = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower bound."""
+        return self.upper - self.lower
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but policy and trace as plain numbers, ready for JSON; what is not finite is None."""
+        last = self.trace[-1]
+        return {
+            "solver": self.solver,
+            "objective": self.objective,
+            "status": self.status,
+            "lower": _finite(self.lower),
+            "upper": _finite(self.upper),
+            "gap": _finite(self.gap),
+            "reward": _finite(self.reward),
+            "cost": [_finite(float(c)) for c in self.cost],
+            "sure_cost": [_finite(float(c)) for c in self.sure_cost],
+            "seconds": self.seconds,
+            "setup_seconds": self.setup_seconds,
+            "trials": last.trials,
+            "beliefs": last.beliefs,
+            "plans": last.plans,
+        }
+
+    def __repr__(self) -> str:
+        costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))
+        return (
+            f"Result of {self.solver}: {self.status}, {self.objective} in [{self.lower:.6g}, {self.upper:.6g}], "
+            f"policy with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
+        )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

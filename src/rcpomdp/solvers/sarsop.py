@@ -1,0 +1,181 @@
+"""SARSOP: two-sided bounds on the optimum of a POMDP, and a policy that attains the lower one.
+
+Point-based search from b_0 after Kurniawati, Hsu and Lee (2008): sample, backup, prune, until the bounds meet.
+What departs from the published algorithm, and why:
+
+- Beliefs, vectors and bounds live per observability class, found from the flat model (`classes.py`).
+- The upper bound comes from the fast informed bound, backups, and rays (`kernels/store.py`) in place of a sawtooth over
+  points, which is there as an option: with rays it only costs time.
+- Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
+- A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans
+  themselves, so that its value is the lower bound, and what is pruned can still be followed.
+
+The search has no random choices. It can be stopped at any time, and its bounds hold whenever it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..model import CPOMDP
+from .engine import Engine, EngineOptions, Objective
+from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+
+_SLICE = 0.05  # seconds between looks at the clock
+_PATIENCE = 50  # slices without any change before the target is sharpened
+_TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
+
+
+def sarsop(
+    model: CPOMDP,
+    *,
+    objective: str | float | Sequence[float] = "reward",
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    options: EngineOptions | None = None,
+    warm_start: Engine | None = None,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the POMDP; budgets play no part.
+
+    Parameters
+    ----------
+    objective : "reward"; "cost" or "cost:NAME" for the least expected cost, ties broken by reward; or λ, a number
+        or one per cost, for ``R − λ·C``. Bounds are on the objective's optimal value.
+    epsilon : gap to stop at
+    time_limit : seconds of search and set-up; None is unlimited
+    memory_limit : bytes that beliefs and plans may take
+    warm_start : an engine of the same model (`Result` of an earlier call keeps none; make one with `Engine`), whose
+        beliefs and plans are used again for this objective
+    progress : called with the bounds now and then
+
+    An interrupt (Ctrl-C) returns the bounds and the policy found by then.
+
+    >>> import rcpomdp as rc
+    >>> result = rc.solve(rc.problems.make("tiger"), "sarsop", epsilon=0.001)
+    >>> result.status, bool(1.933 < result.lower <= result.upper < 1.935)
+    ('optimal', True)
+    """
+    started = time.perf_counter()
+    if not epsilon >= 0:
+        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
+    goal = _goal(model, objective, epsilon)
+    if warm_start is None:
+        engine = Engine(model, goal.objective, options)
+    else:
+        engine = warm_start
+        engine.retarget(goal.objective)
+    set_up = time.perf_counter() - started
+    deadline = started + (time_limit if time_limit is not None else np.inf)
+    trace = [_point(engine, goal, 0.0)]
+    work, idle, share = 200_000, 0, engine.options.share
+    try:
+        while True:
+            before = time.perf_counter()
+            if engine.upper - engine.lower <= epsilon:
+                status = OPTIMAL
+                break
+            if before >= deadline:
+                status = TIME_LIMIT
+                break
+            if engine.memory > memory_limit:
+                status = MEMORY_LIMIT
+                break
+            engine.search(epsilon, work, share)
+            now = time.perf_counter()
+            work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
+            point = _point(engine, goal, now - started - set_up)
+            idle = idle + 1 if point[1:3] == trace[-1][1:3] and point.beliefs == trace[-1].beliefs else 0
+            trace.append(point)
+            if progress is not None:
+                progress(point)
+            if idle == _PATIENCE:
+                idle, share = 0, share / 4
+                if share < 1e-3:
+                    status = STALLED
+                    break
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    seconds = time.perf_counter() - started - set_up
+    trace.append(_point(engine, goal, seconds))
+    reward, cost, sure = engine.best_totals()
+    return Result(
+        solver="sarsop",
+        objective=goal.name,
+        status=status,
+        lower=trace[-1].lower,
+        upper=trace[-1].upper,
+        reward=reward,
+        cost=cost,
+        sure_cost=sure,
+        policy=engine.policy(),
+        seconds=seconds,
+        setup_seconds=set_up,
+        trace=trace,
+    )
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What is maximised, and how its bounds are reported."""
+
+    name: str
+    objective: Objective
+    cost: int | None = None  # the cost that is minimised
+    tie: float = 0.0  # least and largest thing that breaking ties can add to the objective
+    slack: float = 1e-10  # relative allowance for rounding
+
+
+def _goal(model: CPOMDP, objective: Any, epsilon: float) -> _Goal:
+    # Sums of doubles are off by about 1e-16 of their size, which a discount near 1 multiplies by 1/(1−γ).
+    slack = max(1e-10, 1e-12 / (1 - model.discount))
+    if isinstance(objective, str) and objective == "reward":
+        return _Goal("reward", Objective(1.0, np.zeros(model.n_costs)), slack=slack)
+    if isinstance(objective, str):
+        kind, _, name = objective.partition(":")
+        if kind != "cost":
+            raise InputError(f"the objective is 'reward', 'cost', 'cost:NAME' or weights λ, not {objective!r}")
+        return _least_cost(model, name, epsilon, slack)
+    weights = np.atleast_1d(np.asarray(objective, dtype=np.float64))
+    if weights.shape != (model.n_costs,) or not np.isfinite(weights).all():
+        raise InputError(f"the weights λ must be {model.n_costs} finite numbers, one per cost, not {objective!r}")
+    shown = ", ".join(f"{w:.6g}" for w in weights)
+    return _Goal(f"reward - ({shown})·cost", Objective(1.0, weights), slack=slack)
+
+
+def _least_cost(model: CPOMDP, name: Hashable, epsilon: float, slack: float) -> _Goal:
+    if not model.n_costs:
+        raise InputError("the model has no cost to minimise")
+    if not name and model.n_costs > 1:
+        raise InputError(f"the model has {model.n_costs} costs; name one, as in 'cost:{model.costs[0]}'")
+    k = model.costs.index(name) if name else 0
+    largest = float(np.abs(model.reward).max()) / (1 - model.discount)
+    weight = _TIE_BREAK * max(epsilon, 1e-9) / (largest or 1.0)
+    weights = np.zeros(model.n_costs)
+    weights[k] = 1.0
+    return _Goal(f"cost {model.costs[k]!r}", Objective(weight, weights), cost=k, tie=weight * largest, slack=slack)
+
+
+def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
+    lower, upper = engine.lower, engine.upper
+    if goal.cost is not None:
+        # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.
+        lower, upper = max(0.0, -upper - goal.tie), -lower + goal.tie
+    lower -= goal.slack * max(1.0, abs(lower)) if goal.cost is None or lower > 0 else 0.0
+    upper += goal.slack * max(1.0, abs(upper))
+    beliefs, plans = engine.sizes
+    return TracePoint(seconds, lower, upper, engine.trials, beliefs, plans)
+
+
+def least_cost_policy(model: CPOMDP, cost: Hashable = "", **options: Any) -> Result:
+    """The policy of least expected cost, ties broken by reward; its `sure_cost` bounds M (what surely suffices)."""
+    return sarsop(model, objective=f"cost:{cost}" if cost else "cost", **options)
