@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .errors import ModelError as ModelError
     from .errors import PolicyError as PolicyError
     from .errors import ProblemError as ProblemError
+    from .evaluation import Evaluation as Evaluation
+    from .evaluation import evaluate as evaluate
     from .io import load_policy as load_policy
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
@@ -35,12 +37,14 @@ __version__ = "0.1.0"
 _HOME = {
     "CPOMDP": "model",
     "Classes": "classes",
+    "Evaluation": "evaluation",
     "InputError": "errors",
     "ModelError": "errors",
     "PolicyError": "errors",
     "ProblemError": "errors",
     "Result": "solvers",
     "Simulation": "simulation",
+    "evaluate": "evaluation",
     "load_policy": "io",
     "observability_classes": "classes",
     "save_policy": "io",

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,6 +22,9 @@ from rich.table import Table
 
 from . import __version__, problems
 from .errors import InputError, ProblemError
+
+if TYPE_CHECKING:
+    from .solvers import TracePoint
 
 FAILED, BAD_INPUT, STOPPED = 1, 2, 4
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -158,6 +161,91 @@ def _info(
     _stdout().print(table)
 
 
+@app.command("solve")
+def _solve(
+    problem: Annotated[str, typer.Argument(help="Name of a problem.")],
+    solver: Annotated[str, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = "sarsop",
+    param: Parameters = None,
+    objective: Annotated[
+        str, typer.Option(help="reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2.")
+    ] = "reward",
+    epsilon: Annotated[float, typer.Option(help="Gap to stop at.")] = 1e-3,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Unlimited unless given.")] = None,
+    memory_limit: Annotated[float, typer.Option(metavar="GB", help="What beliefs and plans may take.")] = 8.0,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Solve a problem: bounds on the optimum, and a policy."""
+    model = problems.make(problem, **_parameters(param))
+    _announce_compilation()
+    from .io import save_policy
+    from .io.atomic import check_writable
+    from .solvers import solve
+
+    if out is not None:
+        check_writable(out)
+    with _live_bounds(problem) as progress:
+        result = solve(
+            model,
+            solver,
+            objective=_objective(objective),
+            epsilon=epsilon,
+            time_limit=time_limit,
+            memory_limit=memory_limit * 1e9,
+            progress=progress,
+        )
+    if out is not None:
+        save_policy(out, result.policy, model)
+    summary = {"problem": problem, **result.summary()}
+    if as_json:
+        _print_json(summary)
+    else:
+        table = Table(box=None, show_header=False)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column()
+        for key, value in summary.items():
+            shown = f"{value:.3f}" if key.endswith("seconds") else f"{value:.9g}" if isinstance(value, float) else None
+            if value != []:
+                table.add_row(key.replace("_", " "), shown or _text(value))
+        _stdout().print(table)
+    if result.status != "optimal":
+        raise typer.Exit(_complain(f"{result.status}: the gap is {result.gap:.3g}, above {epsilon:g}", STOPPED))
+
+
+@app.command("solvers")
+def _solvers(as_json: AsJson = False) -> None:
+    """List the solvers and what each gives."""
+    from .solvers import SOLVERS
+
+    if as_json:
+        _print_json([{"name": name, "summary": summary} for name, (summary, _) in SOLVERS.items()])
+        return
+    for name, (summary, _) in SOLVERS.items():
+        print(f"{name}: {summary}")
+
+
+def _objective(text: str) -> Any:
+    """An objective as the command line gives it: a word, or weights."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+
+
+@contextmanager
+def _live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
+    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(f"{what}: setting up") as status:
+        yield lambda p: status.update(
+            f"{what}: {p.seconds:.0f} s, [{p.lower:.5g}, {p.upper:.5g}], gap {p.upper - p.lower:.3g}, "
+            f"{p.beliefs:,} beliefs, {p.plans:,} plans"
+        )
+
+
 @app.command("simulate")
 def _simulate(
     problem: Annotated[str, typer.Option("--problem", help="Name of a problem.")],
@@ -188,7 +276,9 @@ def _simulate(
     if as_json:
         _print_json({"problem": problem, "policy": policy, **result.summary()})
     else:
-        _stdout().print(_simulation_table(problem, policy, result.summary()))
+        summary = result.summary()
+        print(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
+        _stdout().print(_simulation_table(summary))
     summary = result.summary()
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
@@ -197,10 +287,8 @@ def _simulate(
         raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
 
 
-def _simulation_table(problem: str, policy: str, summary: dict[str, Any]) -> Table:
-    head = f"{problem}, {policy}: {summary['runs']} runs of at most {summary['steps']} steps, "
-    head += f"seed {summary['seed']}"
-    table = Table(title=head, title_justify="left", box=None, header_style="bold")
+def _simulation_table(summary: dict[str, Any]) -> Table:
+    table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for title in ("mean", "± s.e.", "truncation", "budget"):
         table.add_column(title, justify="right", no_wrap=True)

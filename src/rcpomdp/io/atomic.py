@@ -12,6 +12,15 @@ from typing import BinaryIO
 from ..errors import InputError
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path where no file can be made, before the work that is to be written there."""
+    folder = Path(os.path.realpath(os.fsdecode(path))).parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write {os.fsdecode(path)!r}: No such file or directory")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {os.fsdecode(path)!r}: Permission denied")
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` if the block ends well, and vanishes if it does not."""

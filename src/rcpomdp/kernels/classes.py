@@ -107,8 +107,8 @@ def _unite(p: Partition, width: int, n_pairs: int) -> None:
 
 
 @inner
-def _scan(m: ModelArrays, p: Partition, s: int) -> None:
-    """Add the successors of s to its class."""
+def _scan(m: ModelArrays, p: Partition, s: int) -> int:
+    """Add the successors of s to its class; return how many pairs of states are to be united."""
     n_states, n_actions = m.reward.shape
     width = n_actions * m.n_observations
     root = find(p.parent, s)
@@ -129,7 +129,7 @@ def _scan(m: ModelArrays, p: Partition, s: int) -> None:
                     p.pairs[n_pairs, 0] = p.state[p.entry[slot]]
                     p.pairs[n_pairs, 1] = m.t_next[e]
                     n_pairs += 1
-    _unite(p, width, n_pairs)
+    return n_pairs
 
 
 @kernel
@@ -151,7 +151,7 @@ def close(m: ModelArrays, support: IntArray, p: Partition) -> BoolArray:
     while scanned < end and not p.used[FULL]:
         s = queue[scanned]
         scanned += 1
-        _scan(m, p, s)
+        _unite(p, n_actions * m.n_observations, _scan(m, p, s))
         for a in range(n_actions):
             for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
                 if not reachable[m.t_next[e]]:

@@ -17,6 +17,7 @@ from .jit import inner, kernel
 from .store import (
     CLASS,
     LO,
+    MAKING_PLANS,
     NONE,
     OFFSET,
     PLAN,
@@ -25,7 +26,7 @@ from .store import (
     PLANS,
     SIZE,
     TESTED,
-    WORK,
+    TESTING_PLANS,
     Scratch,
     Space,
     Store,
@@ -67,7 +68,7 @@ def refresh_lower(x: Space, b: Store, g: Plans, i: int) -> None:
     plan = newest
     while plan > b.info[i, TESTED]:
         value = product(x, b, g, i, plan, 0)
-        b.used[WORK] += b.info[i, SIZE]
+        b.used[TESTING_PLANS] += b.info[i, SIZE]
         if value > b.value[i, LO]:
             b.value[i, LO] = value
             b.info[i, PLAN] = plan
@@ -126,7 +127,7 @@ def add_plan(x: Space, b: Store, g: Plans, w: Scratch, discount: float, i: int, 
                     part += m.z_prob[f] * g.value[g.info[follow, VALUES] + row * width + place]
                 total += m.t_prob[e] * part
             g.value[at + row * size + s - first] = x.gain[row, s, a] + discount * total
-    b.used[WORK] += 4 * size * x.gain.shape[0]
+    b.used[MAKING_PLANS] += 4 * size * x.gain.shape[0]
     g.info[plan, CLASS] = cls
     g.info[plan, ACTION] = a
     g.info[plan, VALUES] = at

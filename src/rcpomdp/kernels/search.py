@@ -20,6 +20,8 @@ from .store import (
     CLASS,
     HI,
     LO,
+    MAKING_BELIEFS,
+    MAKING_PLANS,
     NONE,
     OFFSET,
     PLAN,
@@ -29,9 +31,10 @@ from .store import (
     SEEN_POINT,
     SIZE,
     TESTED,
+    TESTING_POINTS,
     TIP,
+    UPPER_BACKUPS,
     WEIGHT,
-    WORK,
     Scratch,
     Space,
     Store,
@@ -90,7 +93,7 @@ def test_points(b: Store, i: int) -> None:
                 phi = 0.0
                 break
             phi = min(phi, b.prob[j] / b.prob[t])
-        b.used[WORK] += size
+        b.used[TESTING_POINTS] += size
         if phi > 0.0:
             phi *= 1.0 - 1e-12
             bound = -np.inf
@@ -136,7 +139,7 @@ def back_up_action(b: Store, discount: float, i: int, a: int) -> float:
             self_weight += discount * p
             continue
         total += discount * p * upper(b, child)
-    b.used[WORK] += 4 * b.degree[i, a]
+    b.used[UPPER_BACKUPS] += 4 * b.degree[i, a]
     return float(total / (1.0 - self_weight))
 
 
@@ -171,7 +174,7 @@ def best_lower_action(b: Store, discount: float, i: int) -> tuple[int, float]:
         value = b.gain[i, a]
         for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
             value += discount * b.edge_prob[e] * b.value[b.edge_child[e], LO]
-        b.used[WORK] += b.degree[i, a]
+        b.used[MAKING_PLANS] += b.degree[i, a]
         if value > promise:
             best, promise = a, value
     return best, promise
@@ -279,6 +282,15 @@ def trial(x: Space, b: Store, g: Plans, w: Scratch, discount: float, root: int, 
     return DONE
 
 
+@inner
+def work_done(b: Store) -> int:
+    """All work so far."""
+    total = 0
+    for k in range(MAKING_BELIEFS, b.used.size):
+        total += b.used[k]
+    return total
+
+
 @kernel
 def search(
     x: Space,
@@ -292,13 +304,13 @@ def search(
     work: int,
 ) -> tuple[int, int]:
     """Trials until the root's gap is at most epsilon, `work` is done, or room is short; (status, trials)."""
-    stop = b.used[WORK] + work
+    stop = work_done(b) + work
     trials = 0
-    while b.used[WORK] < stop:
+    while work_done(b) < stop:
         gap = b.value[root, HI] - b.value[root, LO]
         if gap <= epsilon:
             break
-        b.used[WORK] += 1
+        b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
         if trial(x, b, g, w, discount, root, max(epsilon, tuning.share * gap), tuning) == FULL:
             return FULL, trials
         trials += 1

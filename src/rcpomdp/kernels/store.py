@@ -29,7 +29,9 @@ CLASS, OFFSET, SIZE, PLAN, TESTED, BASE, TIP, HASH, POINT, SEEN_POINT = range(10
 # Columns of Store.value
 HI, LO, WEIGHT = range(3)
 # Entries of Store.used
-BELIEFS, POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS, WORK = range(8)
+BELIEFS, POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS = range(7)
+# ... and the work done so far, by what it was done for
+MAKING_BELIEFS, TESTING_PLANS, MAKING_PLANS, UPPER_BACKUPS, TESTING_POINTS = range(7, 12)
 
 _SAME = 1e-12  # relative difference below which two probabilities are rounding of one
 _GRID = 2.0**40  # probabilities are hashed on a grid this fine
@@ -68,7 +70,7 @@ class Store(NamedTuple):
     point: IntArray  # [N] beliefs that serve as points of the sawtooth, in the order they became so
     older: IntArray  # [N] the point of the same class before this one
     newest: IntArray  # [n_classes] the last point of a class
-    used: IntArray  # [8]
+    used: IntArray  # [12]
 
 
 class Scratch(NamedTuple):
@@ -119,7 +121,7 @@ def intern(x: Space, b: Store, state: IndexArray, prob: FloatArray, n: int) -> i
     b.table[slot] = new
     b.used[BELIEFS] = new + 1
     b.used[POOL] = at + n
-    b.used[WORK] += n * x.hint.shape[1]
+    b.used[MAKING_BELIEFS] += n * x.hint.shape[1]
     b.info[new, CLASS] = cls
     b.info[new, OFFSET] = at
     b.info[new, SIZE] = n
@@ -243,22 +245,10 @@ def _expand_one(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: fl
         # The successors in this class, touched[first:last]: they are sorted, so bisect.
         first = _bisect(w.touched, n, x.start[cls])
         last = _bisect(w.touched, n, x.start[cls + 1])
-        support, p_obs, least = 0, 0.0, np.inf
-        for j in range(first, last):
-            s = w.touched[j]
-            z = likelihood(m, a, s, o)
-            least = min(least, z)
-            p = w.acc[s] * z
-            if p > 0.0:
-                w.state[support] = s
-                w.prob[support] = p
-                support += 1
-                p_obs += p
-        b.used[WORK] += 4 * (last - first)
+        support, p_obs, least = _condition(m, w, a, o, first, last)
+        b.used[MAKING_BELIEFS] += 4 * (last - first)
         if p_obs <= 0.0:
             continue
-        for j in range(support):
-            w.prob[j] /= p_obs
         child = intern(x, b, w.state, w.prob, support)
         edge = b.used[EDGES]
         b.edge_child[edge] = child
@@ -303,6 +293,25 @@ def _set_ray(b: Store, i: int, weight: float, base: int, tip: int) -> None:
 
 
 @inner
+def _condition(m: ModelArrays, w: Scratch, a: int, o: int, first: int, last: int) -> tuple[int, float, float]:
+    """Write the prediction ``touched[first:last]`` given o into the scratch: support size, p(o), least likelihood."""
+    support, p_obs, least = 0, 0.0, np.inf
+    for j in range(first, last):
+        s = w.touched[j]
+        z = likelihood(m, a, s, o)
+        least = min(least, z)
+        p = w.acc[s] * z
+        if p > 0.0:
+            w.state[support] = s
+            w.prob[support] = p
+            support += 1
+            p_obs += p
+    for j in range(support):
+        w.prob[j] /= p_obs
+    return support, p_obs, least
+
+
+@inner
 def _bisect(values: IndexArray, n: int, bound: int) -> int:
     """How many of the increasing ``values[:n]`` lie below `bound`."""
     low, high = 0, n
@@ -316,8 +325,8 @@ def _bisect(values: IndexArray, n: int, bound: int) -> int:
 
 
 @inner
-def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> None:
-    """Intern the ends of a posterior's ray: the prediction b̄, and the tip on the simplex's boundary."""
+def _tip(b: Store, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
+    """Write ``b' − w·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
     at, size = b.info[child, OFFSET], b.info[child, SIZE]
     n, j, total = 0, 0, 0.0
     for t in range(first, last):
@@ -332,10 +341,17 @@ def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: i
             w.prob[n] = rest
             total += rest
             n += 1
-    if n == 0:
-        return
     for t in range(n):
         w.prob[t] /= total
+    return n
+
+
+@inner
+def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> None:
+    """Intern the ends of a posterior's ray: the prediction b̄, and the tip on the simplex's boundary."""
+    n = _tip(b, w, child, weight, first, last, mass)
+    if n == 0:
+        return
     tip = intern(x, b, w.state, w.prob, n)
     for t in range(first, last):
         w.state[t - first] = w.touched[t]

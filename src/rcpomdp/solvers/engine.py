@@ -29,13 +29,13 @@ from ..kernels.store import (
     EDGES,
     HI,
     LO,
+    MAKING_BELIEFS,
     NONE,
     PLAN,
     PLAN_LINKS,
     PLAN_VALUES,
     PLANS,
     POOL,
-    WORK,
     Scratch,
     Space,
     Store,
@@ -117,7 +117,13 @@ class Engine:
     @property
     def work(self) -> int:
         """Work done, in elementary steps."""
-        return int(self.store.used[WORK])
+        return sum(self.profile.values())
+
+    @property
+    def profile(self) -> dict[str, int]:
+        """Work done, in elementary steps, by what it was done for."""
+        names = ("making beliefs", "testing plans", "making plans", "upper backups", "testing points")
+        return {name: int(done) for name, done in zip(names, self.store.used[MAKING_BELIEFS:], strict=True)}
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -281,7 +287,7 @@ class Engine:
             point=np.empty(beliefs_, dtype=np.int64),
             older=np.empty(beliefs_, dtype=np.int64),
             newest=np.full(n_classes, NONE),
-            used=np.zeros(8, dtype=np.int64),
+            used=np.zeros(12, dtype=np.int64),
         )
         vectors = blind_vectors(self.ordered, x.gain)
         sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, self.model.discount)

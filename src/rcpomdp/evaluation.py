@@ -1,0 +1,141 @@
+"""Exact evaluation of a policy: expected reward and costs with a proven error, no sampling.
+
+A controller is followed on the chain of (node, state) pairs it can reach: ``x = g + γPx``, by a direct solve or by
+iteration. A policy over beliefs is expanded belief by belief, equal beliefs together; what lies beyond the last step
+adds at most ``γ^t · mass · max|g| / (1−γ)``, where mass is the probability that the process has not surely ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from . import beliefs
+from ._types import FloatArray, IntArray
+from .errors import PolicyError
+from .model import CPOMDP
+from .policies import AlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+
+_SOLVABLE = 20_000  # pairs; larger chains are iterated, unless the discount is too near to 1
+_ITERABLE = 0.9999
+_BELIEFS = 200_000  # beliefs of one step that an expansion follows at most
+
+
+class Evaluation(NamedTuple):
+    """Expected discounted reward and costs of a policy."""
+
+    reward: float
+    cost: FloatArray  # [K]
+    error: float  # the reward and each cost are off by no more than this
+
+
+def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9) -> Evaluation:
+    """Reward and costs of a policy from the initial belief.
+
+    Controllers (and so what solvers return), blind and random policies and mixtures of them are evaluated to
+    rounding. α-vector policies are expanded until the error is at most `tolerance`, or the beliefs become too many:
+    `error` says how far it got.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce", discount=0.5)
+    >>> rc.evaluate(model, rc.policies.blind(model, "tunnel-A"))
+    Evaluation(reward=6.0, cost=array([2.5]), error=...)
+    """
+    gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
+    totals, error = _totals(model, policy, gain, tolerance)
+    return Evaluation(float(totals[0]), totals[1:], error)
+
+
+def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+    if isinstance(policy, MixturePolicy):
+        parts = [_totals(model, p, gain, tolerance) for p in policy.policies]
+        total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
+        return total, max(error for _, error in parts)
+    if isinstance(policy, RandomPolicy):
+        mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
+        return _solve(mean, gain.mean(axis=2).T, model.initial_belief, model.discount, tolerance)
+    if isinstance(policy, ControllerPolicy):
+        policy.batches([], model)  # refuses a controller of another model
+        chain, node, state = _chain(model, policy)
+        start = np.where(node == policy.start, model.initial_belief[state], 0.0)
+        return _solve(chain, gain[:, state, policy.actions[node]].T, start, model.discount, tolerance)
+    if isinstance(policy, AlphaPolicy):
+        return _expand(model, policy, gain, tolerance)
+    raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
+
+
+def _chain(model: CPOMDP, policy: ControllerPolicy) -> tuple[sp.csr_array[np.float64], IntArray, IntArray]:
+    """The chain over (node, state) pairs that the controller can reach: matrix, node and state of each pair."""
+    m, n = model.arrays, model.n_states
+    support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
+    pairs = policy.start * n + support
+    known = pairs
+    edges: list[tuple[IntArray, IntArray, FloatArray]] = []
+    while pairs.size:
+        node, state = np.divmod(pairs, n)
+        action = policy.actions[node]
+        row, entry = _ragged(m.t_ptr, action * n + state)
+        landed = m.t_next[entry]
+        seen_row, seen = _ragged(m.z_ptr, action[row] * n + landed)
+        source = pairs[row][seen_row]
+        target = policy.successors[source // n, m.z_obs[seen]] * n + landed[seen_row]
+        live = ~model.terminal[landed[seen_row]]  # nothing follows a terminal state
+        edges.append((source[live], target[live], (m.t_prob[entry][seen_row] * m.z_prob[seen])[live]))
+        pairs = np.setdiff1d(target[live], known)
+        known = np.union1d(known, pairs)
+    place = [np.searchsorted(known, np.concatenate([known[:0], *(edge[end] for edge in edges)])) for end in (0, 1)]
+    prob = np.concatenate([np.empty(0), *(edge[2] for edge in edges)])
+    chain: Any = sp.csr_array((prob, (place[0], place[1])), shape=(known.size, known.size))
+    return chain, known // n, known % n
+
+
+def _ragged(pointer: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """For sparse rows: the place in `rows` of each entry, and the entry's own place."""
+    length = pointer[rows + 1] - pointer[rows]
+    owner = np.repeat(np.arange(len(rows)), length)
+    within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+    return owner, pointer[rows][owner] + within
+
+
+def _solve(
+    chain: sp.csr_array[np.float64], gain: FloatArray, start: FloatArray, discount: float, tolerance: float
+) -> tuple[FloatArray, float]:
+    """``start · x`` with ``x = gain + γ chain x``, and a bound on its error from the residual: ``max|r| / (1−γ)``."""
+    n = chain.shape[0]
+    if n == 0:
+        return np.zeros(gain.shape[1]), 0.0
+    x = np.zeros_like(gain)
+    if n <= _SOLVABLE or discount > _ITERABLE:
+        system = sp.csc_array(sp.identity(n, format="csc") - discount * chain)
+        x = splu(system).solve(np.ascontiguousarray(gain))
+    while True:
+        following = gain + discount * (chain @ x)
+        error = float(np.abs(following - x).max()) * discount / (1 - discount)
+        x = following
+        if error <= tolerance or n <= _SOLVABLE or discount > _ITERABLE:
+            return start @ x, error
+
+
+def _expand(model: CPOMDP, policy: AlphaPolicy, gain: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+    """Follow the policy's beliefs step by step, those that agree to 12 digits together."""
+    largest = float(np.abs(gain).max()) / (1 - model.discount)
+    total, weight = np.zeros(len(gain)), 1.0
+    front = {b"": (1.0, policy.at(beliefs.initial(model)))}
+    while True:
+        mass = sum(p for p, _ in front.values())
+        error = weight * mass * largest
+        if error <= tolerance or len(front) > _BELIEFS:
+            return total, error
+        following: dict[bytes, tuple[float, Any]] = {}
+        for p, (b, a) in front.values():
+            total += weight * p * (gain[:, b.states, a] @ b.probabilities)
+            for _, q, after in beliefs.branches(model, b, a):
+                if model.terminal[after.states].all():
+                    continue
+                key = after.states.tobytes() + after.probabilities.round(12).tobytes()
+                before = following.get(key)
+                following[key] = (p * q + before[0], before[1]) if before else (p * q, policy.at(after))
+        front, weight = following, weight * model.discount
