@@ -15,8 +15,9 @@ demo: $(READY)
 	@echo "Take tunnel B at once: the best that never promises more than the budget."
 	$(BIN)/rcpomdp simulate --problem ce --policy blind:tunnel-B
 	@echo
-	@echo "Greedy in a bound that knows no budget."
-	$(BIN)/rcpomdp simulate --problem tunnels --policy fib
+	@echo "The best reward in the tunnels and on a map of rocks when no budget holds, and what it spends."
+	$(BIN)/rcpomdp solve tunnels
+	$(BIN)/rcpomdp solve crs-5-7 --epsilon 0.01 --time-limit 60
 
 test: lint
 	$(BIN)/python -m pytest
@@ -30,6 +31,7 @@ setup: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
+	$(BIN)/python benchmarks/engine.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt
@@ -39,4 +41,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist src/rcpomdp.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

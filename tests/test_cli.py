@@ -129,6 +129,22 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
         (["info", "tiger", "-p", "discount=1"], "discount is 1.0, outside [0, 1)"),
         (["info", "tiger", "-p", "budget=-1"], "budget of 'cost' is -1, below 0"),
         (["info", "rs-5-7", "-p", "budget=2"], "budget is 2, but without costs it must be None"),
+        (["solve", "tiger", "--solver", "sarsap"], "unknown solver 'sarsap'; did you mean 'sarsop'?"),
+        (["solve", "tiger", "--epsilon", "-1"], "epsilon must be at least 0, not -1.0"),
+        (["solve", "tiger", "--time-limit", "0"], "the time limit must be above 0, not 0.0"),
+        (
+            ["solve", "tiger", "--objective", "fun"],
+            "the objective is 'reward', 'cost', 'cost:NAME' or weights λ, not 'fun'",
+        ),
+        (
+            ["solve", "tiger", "--objective", "1,2"],
+            "the weights λ must be 1 finite numbers, one per cost, not [1.0, 2.0]",
+        ),
+        (["solve", "rs-5-7", "--objective", "cost"], "the model has no cost to minimise"),
+        (
+            ["solve", "tiger", "--out", "nowhere/policy.rcp"],
+            "cannot write 'nowhere/policy.rcp': No such file or directory",
+        ),
         (
             ["simulate", "--problem", "tiger", "--policy", "blind:lisen"],
             "action 'lisen' is not declared; did you mean 'listen'?",
@@ -150,6 +166,35 @@ def test_a_wrong_option_explains_itself_and_exits_with_2(run) -> None:
     assert ran.out == ""
     assert "--policy" in ran.err
     assert run("fly").code == 2
+
+
+def test_solve_prints_bounds_and_saves_a_policy_of_that_value(run, tmp_path: Path) -> None:
+    path = tmp_path / "policy.rcp"
+    told = json.loads(run("solve", "crs-4-4", "--epsilon", "0.01", "--out", str(path), "--json").out)
+    assert (told["problem"], told["solver"], told["status"]) == ("crs-4-4", "sarsop", "optimal")
+    assert told["upper"] - told["lower"] == told["gap"] <= 0.011
+    assert told["lower"] <= 16.9265 <= told["upper"] + 0.001
+    model = rc.problems.make("crs-4-4")
+    exact = rc.evaluate(model, rc.load_policy(path, model))
+    assert exact.reward == pytest.approx(told["reward"])
+    assert exact.cost.tolist() == pytest.approx(told["cost"])
+    table = run("solve", "crs-4-4", "--objective", "4.15", "--epsilon", "0.02").out
+    assert "8.145" in table
+
+
+def test_solve_stops_at_its_limit_with_exit_code_4(run, tmp_path: Path) -> None:
+    path = tmp_path / "policy.rcp"
+    ran = run("solve", "tag", "--time-limit", "0.5", "--json", "--out", str(path))
+    told = json.loads(ran.out)
+    assert (ran.code, told["status"]) == (4, "time limit")
+    assert told["lower"] < told["upper"]
+    assert ran.err.splitlines()[-1].startswith("rcpomdp: time limit: the gap is ")
+    assert path.exists()
+
+
+def test_solvers_are_listed(run) -> None:
+    assert "sarsop" in run("solvers").out
+    assert json.loads(run("solvers", "--json").out)[0]["name"] == "sarsop"
 
 
 def test_rows_that_cannot_be_written_leave_nothing_behind(run, tmp_path: Path) -> None:

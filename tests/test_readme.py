@@ -20,8 +20,12 @@ def test_every_python_block_runs(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "shown"), SESSIONS)
-def test_every_session_prints_what_is_shown(words: str, shown: str) -> None:
+def test_every_session_prints_what_is_shown(words: str, shown: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rcpomdp", *words.split()]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     printed = [line.split() for line in done.stdout.splitlines()]
-    assert printed == [line.split() for line in shown.splitlines()]
+    wanted = [line.split() for line in shown.splitlines()]
+    if ["..."] in wanted:  # the rest is not shown
+        wanted = wanted[: wanted.index(["..."])]
+        printed = printed[: len(wanted)]
+    assert printed == wanted

@@ -50,7 +50,8 @@ _NESTING = 8  # rays followed one after the other to where a gap comes from
 class Tuning(NamedTuple):
     """How the search goes about it."""
 
-    share: float  # a trial's target, as a share of the current gap
+    share: float  # a deep trial's target, as a share of the current gap
+    wide_share: float  # the same for the wide trials that take turns with the deep ones
     least_weight: float  # a ray is kept if it puts at least this weight on the prediction; above 1: no rays
     end_share: float  # the end of a ray is visited if it has this share of the excess
     least_gain: float  # a plan is made if it promises this share of the target more
@@ -311,7 +312,8 @@ def search(
         if gap <= epsilon:
             break
         b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
-        if trial(x, b, g, w, discount, root, max(epsilon, tuning.share * gap), tuning) == FULL:
+        share = tuning.share if trials % 2 == 0 else tuning.wide_share
+        if trial(x, b, g, w, discount, root, max(epsilon, share * gap), tuning) == FULL:
             return FULL, trials
         trials += 1
     return DONE, trials

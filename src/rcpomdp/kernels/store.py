@@ -238,7 +238,7 @@ def _expand_one(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: fl
         w.mass[x.class_of[w.touched[j]]] += w.acc[w.touched[j]]
     pair = b.info[i, CLASS] * x.hint.shape[1] + a
     b.edge[i, a] = b.used[EDGES]
-    base, tip = b.info[i, BASE], b.info[i, TIP]
+    base, tip, on_base = b.info[i, BASE], b.info[i, TIP], b.value[i, WEIGHT]  # a successor may be b itself
     handed_on = base != NONE and b.edge[base, a] != NONE and b.edge[tip, a] != NONE
     for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
         o, cls = x.seen_obs[f], x.seen_class[f]
@@ -258,7 +258,7 @@ def _expand_one(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: fl
         if handed_on:
             from_base, from_tip = _edge(b, base, a, o), _edge(b, tip, a, o)
             if from_base >= 0 and from_tip >= 0:
-                weight = b.value[i, WEIGHT] * b.edge_prob[from_base] / p_obs
+                weight = on_base * b.edge_prob[from_base] / p_obs
                 _set_ray(b, child, weight, b.edge_child[from_base], b.edge_child[from_tip])
         else:
             weight = least * w.mass[cls] / p_obs  # min over s of b'(s) / b̄(s)
@@ -336,7 +336,7 @@ def _tip(b: Store, w: Scratch, child: int, weight: float, first: int, last: int,
             p = b.prob[at + j]
             j += 1
         rest = p - weight * w.acc[s] / mass
-        if rest > 1e-9 * p:  # what is zero but for rounding is the boundary
+        if rest > 1e-11 * p:  # what is zero but for rounding is the boundary
             w.state[n] = s
             w.prob[n] = rest
             total += rest

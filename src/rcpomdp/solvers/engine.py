@@ -64,7 +64,8 @@ class EngineOptions:
     rays: bool = True
     sawtooth: bool = False
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
-    share: float = 0.5  # a trial's target, as a share of the current gap
+    share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
+    wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound
     forget: bool = True  # take idle plans off the lists
     least_weight: float = 0.02
     end_share: float = 0.25
@@ -75,6 +76,7 @@ class EngineOptions:
         """What the kernels are told."""
         return Tuning(
             share=float(self.share),
+            wide_share=float(self.wide_share),
             least_weight=self.least_weight if self.rays else 2.0,
             end_share=self.end_share,
             least_gain=self.least_gain,
@@ -131,11 +133,11 @@ class Engine:
         return int(self.store.used[BELIEFS]), int(self.store.used[PLANS])
 
     def search(self, epsilon: float, work: int, share: float | None = None) -> None:
-        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides the option."""
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
         stop = self.work + work
         tuning = self.options.tuning()
         if share is not None:
-            tuning = tuning._replace(share=share)
+            tuning = tuning._replace(share=share, wide_share=share)
         while self.work < stop and self.upper - self.lower > epsilon:
             status, trials = search_kernels.search(
                 self.space,

@@ -77,7 +77,7 @@ def sarsop(
     set_up = time.perf_counter() - started
     deadline = started + (time_limit if time_limit is not None else np.inf)
     trace = [_point(engine, goal, 0.0)]
-    work, idle, share = 200_000, 0, engine.options.share
+    work, idle, share = 200_000, 0, None
     try:
         while True:
             before = time.perf_counter()
@@ -99,7 +99,7 @@ def sarsop(
             if progress is not None:
                 progress(point)
             if idle == _PATIENCE:
-                idle, share = 0, share / 4
+                idle, share = 0, (share or 1.0) / 4
                 if share < 1e-3:
                     status = STALLED
                     break
