@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import rcpomdp as rc
 from rcpomdp import beliefs
-from rcpomdp.bounds import fib_vectors, mdp_q_values
+from rcpomdp.bounds import best_action_worst_state, blind_plans, cost_fib_vectors, fib_vectors, mdp_q_values
 from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
@@ -132,3 +132,27 @@ def test_known_values() -> None:
     assert (fib_vectors(ce) @ ce.initial_belief).max() == pytest.approx(12, abs=1e-4)  # the C-POMDP optimum
     tunnels = rc.problems.make("tunnels")
     assert (fib_vectors(tunnels) @ tunnels.initial_belief).max() == pytest.approx(2 * 0.99**4)
+
+
+@SETTINGS
+@given(cpomdps(n_costs=2, discounts=(0.0, 0.5, 0.95)))
+def test_starting_bounds_of_costs_enclose_every_blind_policy(case: Dense) -> None:
+    model = case.model
+    for k in range(2):
+        lower = (cost_fib_vectors(model, k) @ model.initial_belief).min()
+        for plan in blind_plans(model):
+            system = np.eye(model.n_states) - model.discount * case.T[plan.action]
+            exact = np.linalg.solve(system, case.C[k, :, plan.action])
+            np.testing.assert_allclose(plan.cost[k], exact, atol=1e-9 * max(1.0, exact.max()))
+            assert lower <= exact @ model.initial_belief + 1e-9
+            assert plan.sure_cost[k] >= exact @ model.initial_belief - 1e-9
+
+
+@SETTINGS
+@given(cpomdps(discounts=(0.0, 0.5, 0.95)))
+def test_the_worst_state_bounds_its_own_blind_policy(case: Dense) -> None:
+    worst = best_action_worst_state(case.model)
+    blind = blind_plans(case.model)[worst.action]
+    assert (worst.reward <= blind.reward + 1e-9).all()
+    assert (worst.cost >= blind.cost - 1e-9).all()
+    assert (worst.sure_cost >= blind.sure_cost - 1e-9).all()

@@ -247,6 +247,24 @@ def test_an_interrupt_prints_the_runs_done_and_exits_with_4(workers: str) -> Non
     assert err.splitlines()[-1] == f"rcpomdp: stopped after {told['runs']} of 100000000 runs"
 
 
+def test_an_interrupted_solve_prints_its_bounds_and_exits_with_4(tmp_path: Path) -> None:
+    path = tmp_path / "policy.rcp"
+    words = ["solve", "rs-7-8", "--epsilon", "0", "--json", "--out", str(path)]
+    for wait in (4, 8, 16, 32, 64):  # a slow machine may still be setting up
+        process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        if out:
+            break
+    told = json.loads(out)
+    assert (process.returncode, told["status"]) == (4, "interrupted")
+    assert told["lower"] < told["upper"]
+    assert err.splitlines()[-1].startswith("rcpomdp: interrupted: the gap is ")
+    model = rc.problems.make("rs-7-8")
+    assert rc.evaluate(model, rc.load_policy(path, model)).reward == pytest.approx(told["reward"])
+
+
 def test_an_interrupt_before_the_first_result_exits_with_4(run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -2,5 +2,13 @@
 
 from .fib import fib_vectors
 from .mdp import mdp_q_values
+from .starting import StartingPlan, best_action_worst_state, blind_plans, cost_fib_vectors
 
-__all__ = ["fib_vectors", "mdp_q_values"]
+__all__ = [
+    "StartingPlan",
+    "best_action_worst_state",
+    "blind_plans",
+    "cost_fib_vectors",
+    "fib_vectors",
+    "mdp_q_values",
+]

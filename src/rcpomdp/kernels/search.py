@@ -13,7 +13,7 @@ import numpy as np
 
 from .._types import FloatArray
 from .jit import inner, kernel
-from .plans import VALUES, Plans, add_plan, plan_has_room, refresh_lower
+from .plans import OLDER, VALUES, Plans, add_plan, plan_has_room, refresh_lower
 from .store import (
     BASE,
     BELIEFS,
@@ -336,6 +336,11 @@ def retarget(x: Space, b: Store, g: Plans, weights: FloatArray, discount: float,
             for row in range(1, rows):
                 total += weights[row - 1] * g.value[first + row * size + s]
             g.value[first + s] = total
+    for c in range(g.newest.size):
+        g.newest[c] = NONE
+    for plan in range(b.used[PLANS]):  # what was idle may be wanted now
+        g.info[plan, OLDER] = g.newest[g.info[plan, CLASS]]
+        g.newest[g.info[plan, CLASS]] = plan
     for c in range(b.newest.size):
         b.newest[c] = NONE
     b.used[POINTS] = 0

@@ -7,7 +7,7 @@ Built from any model and an objective ``μR − λ·C``. It starts from the fast
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,8 +88,16 @@ class EngineOptions:
 class Engine:
     """Beliefs, plans and bounds for one model and objective; `root` is the initial belief."""
 
-    def __init__(self, model: CPOMDP, objective: Objective, options: EngineOptions | None = None) -> None:
+    def __init__(
+        self,
+        model: CPOMDP,
+        objective: Objective,
+        options: EngineOptions | None = None,
+        memory_limit: float = np.inf,
+    ) -> None:
         self.model = model
+        self.memory_limit = memory_limit
+        self.out_of_memory = False  # whether the search ended for want of memory
         self.objective = objective
         self.options = options or EngineOptions()
         classes = observability_classes(model) if self.options.classes else one_class(model)
@@ -138,7 +146,7 @@ class Engine:
         tuning = self.options.tuning()
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
-        while self.work < stop and self.upper - self.lower > epsilon:
+        while self.work < stop and self.upper - self.lower > epsilon and not self.out_of_memory:
             status, trials = search_kernels.search(
                 self.space,
                 self.store,
@@ -181,7 +189,8 @@ class Engine:
         )
         if not self._keeps_reward:
             return float(totals[0]), totals[1:], np.empty(0)
-        return float(totals[1]), totals[2:], self.plans.sure[plan].copy()
+        # What is never expected is never spent, whatever other states of the class would cost.
+        return float(totals[1]), totals[2:], np.where(totals[2:] <= 0, 0.0, self.plans.sure[plan])
 
     @property
     def best_plan(self) -> int:
@@ -324,38 +333,36 @@ class Engine:
         self.store.used[PLAN_LINKS] = x.seen_ptr[-1]
 
     def _grow(self) -> None:
-        """Double whatever is short of room for one more expansion or plan."""
-        s, g, used = self.store, self.plans, self.store.used
+        """Double whatever is short of room for one more expansion or plan, if memory allows."""
         n_obs, largest = self.model.n_observations, int(self.classes.sizes.max())
-
-        def more(array: Any, in_use: int, headroom: int) -> Any:
-            size = len(array)
-            while in_use + headroom > size:
-                size *= 2
-            if size == len(array):
-                return array
+        store = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
+        short: list[tuple[Store | Plans, tuple[str, ...], int, int]] = [
+            (self.store, store, BELIEFS, 3 * n_obs),
+            (self.store, ("state", "prob"), POOL, 3 * n_obs * largest),
+            (self.store, ("edge_child", "edge_obs", "edge_prob"), EDGES, n_obs),
+            (self.plans, ("info", "sure"), PLANS, 1),
+            (self.plans, ("value",), PLAN_VALUES, largest * len(self.space.gain)),
+            (self.plans, ("link",), PLAN_LINKS, n_obs),
+        ]
+        sizes: list[tuple[Store | Plans, str, int, int]] = []
+        for part, names, count, headroom in short:
+            in_use, size = int(self.store.used[count]), len(getattr(part, names[0]))
+            factor = 1
+            while in_use + headroom > factor * size:
+                factor *= 2
+            sizes += [(part, name, in_use, factor * size) for name in names if factor > 1]
+        added = sum(getattr(part, name).nbytes * (size // len(getattr(part, name))) for part, name, _, size in sizes)
+        if self.memory + added > self.memory_limit:
+            self.out_of_memory = True
+            return
+        for part, name, in_use, size in sizes:
+            array = getattr(part, name)
             bigger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
             bigger[:in_use] = array[:in_use]
-            return bigger
-
-        rooms = {
-            BELIEFS: (3 * n_obs, ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")),
-            POOL: (3 * n_obs * largest, ("state", "prob")),
-            EDGES: (n_obs, ("edge_child", "edge_obs", "edge_prob")),
-        }
-        self.store = s._replace(
-            **{
-                name: more(getattr(s, name), int(used[count]), headroom)
-                for count, (headroom, names) in rooms.items()
-                for name in names
-            }
-        )
-        self.plans = g._replace(
-            info=more(g.info, int(used[PLANS]), 1),
-            sure=more(g.sure, int(used[PLANS]), 1),
-            value=more(g.value, int(used[PLAN_VALUES]), largest * len(self.space.gain)),
-            link=more(g.link, int(used[PLAN_LINKS]), n_obs),
-        )
+            if isinstance(part, Store):
+                self.store = self.store._replace(**{name: bigger})
+            else:
+                self.plans = self.plans._replace(**{name: bigger})
         if 2 * len(self.store.info) > len(self.store.table):
             self.store = self.store._replace(table=np.full(4 * len(self.store.info), NONE))
             store_kernels.rehash(self.store)

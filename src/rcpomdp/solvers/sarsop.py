@@ -8,7 +8,8 @@ What departs from the published algorithm, and why:
   points, which is there as an option: with rays it only costs time.
 - Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
 - A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans
-  themselves, so that its value is the lower bound, and what is pruned can still be followed.
+  themselves, so that its value is the lower bound.
+- Plans that are best at no stored belief leave the lists, in place of δ-dominance; they can still be followed.
 
 The search has no random choices. It can be stopped at any time, and its bounds hold whenever it is.
 """
@@ -70,9 +71,10 @@ def sarsop(
         raise InputError(f"the time limit must be above 0, not {time_limit!r}")
     goal = _goal(model, objective, epsilon)
     if warm_start is None:
-        engine = Engine(model, goal.objective, options)
+        engine = Engine(model, goal.objective, options, memory_limit)
     else:
         engine = warm_start
+        engine.memory_limit, engine.out_of_memory = memory_limit, False
         engine.retarget(goal.objective)
     set_up = time.perf_counter() - started
     deadline = started + (time_limit if time_limit is not None else np.inf)
@@ -87,7 +89,7 @@ def sarsop(
             if before >= deadline:
                 status = TIME_LIMIT
                 break
-            if engine.memory > memory_limit:
+            if engine.out_of_memory:
                 status = MEMORY_LIMIT
                 break
             engine.search(epsilon, work, share)
