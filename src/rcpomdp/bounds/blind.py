@@ -27,6 +27,7 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     for a, transition in enumerate(model.transition):
         system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
         vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
+        vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
         vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max())) / (1 - gamma))
     return vectors

@@ -1,7 +1,7 @@
 """Bounds that any search may start from, over the states of a model.
 
-Above the reward and below a cost: vectors V with ``V(b) ≤ max_a F_a·b`` and ``V_C(b) ≥ min_a G_a·b``. Below the reward and
-above a cost: plans that can be followed for ever, as (action, reward, costs, sure costs).
+Above the reward and below a cost: vectors with ``V(b) ≤ max_a F_a·b`` and ``V_C(b) ≥ min_a G_a·b``. Below the reward
+and above a cost: plans that can be followed for ever, as (action, reward, costs, sure costs).
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ def best_action_worst_state(model: CPOMDP) -> StartingPlan:
     worst = model.reward.min(axis=0)
     a = int(worst.argmax())
     most = model.cost[:, :, a].max(axis=1, initial=0.0) / (1 - model.discount)
-    n = model.n_states
-    reward = np.full(n, min(worst[a], 0.0 if model.terminal.any() else worst[a]) / (1 - model.discount))
-    return StartingPlan(a, reward, np.repeat(most[:, None], n, axis=1), most)
+    reward = np.full(model.n_states, worst[a] / (1 - model.discount))
+    return StartingPlan(a, reward, np.repeat(most[:, None], model.n_states, axis=1), most)
 
 
 def _reachable(model: CPOMDP) -> BoolArray:
