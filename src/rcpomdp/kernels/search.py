@@ -44,6 +44,7 @@ from .store import (
 )
 
 DONE, FULL = 0, 1
+_MOST_POINTS = 64  # points that one look tests, the newest first
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
 
@@ -79,7 +80,9 @@ def test_points(b: Store, i: int) -> None:
     newest = b.newest[b.info[i, CLASS]]
     at, size = b.info[i, OFFSET], b.info[i, SIZE]
     k = newest
-    while k > b.info[i, SEEN_POINT]:
+    left = _MOST_POINTS
+    while k > b.info[i, SEEN_POINT] and left > 0:
+        left -= 1
         p = b.point[k]
         k = b.older[k]
         if p == i or b.info[p, SIZE] > size:

@@ -62,7 +62,7 @@ class EngineOptions:
     classes: bool = True  # vectors and points live per observability class
     fib: bool = True  # start from the fast informed bound, not from the MDP's
     rays: bool = True
-    sawtooth: bool = False
+    sawtooth: bool = True
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
     wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound
@@ -125,6 +125,11 @@ class Engine:
         return float(self.store.value[self.root, HI])
 
     @property
+    def gap(self) -> float:
+        """Upper minus lower bound."""
+        return self.upper - self.lower
+
+    @property
     def work(self) -> int:
         """Work done, in elementary steps."""
         return sum(self.profile.values())
@@ -146,7 +151,7 @@ class Engine:
         tuning = self.options.tuning()
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
-        while self.work < stop and self.upper - self.lower > epsilon and not self.out_of_memory:
+        while self.work < stop and self.gap > epsilon and not self.out_of_memory:
             status, trials = search_kernels.search(
                 self.space,
                 self.store,

@@ -4,8 +4,8 @@ Point-based search from b_0 after Kurniawati, Hsu and Lee (2008): sample, backup
 What departs from the published algorithm, and why:
 
 - Beliefs, vectors and bounds live per observability class, found from the flat model (`classes.py`).
-- The upper bound comes from the fast informed bound, backups, and rays (`kernels/store.py`) in place of a sawtooth over
-  points, which is there as an option: with rays it only costs time.
+- The upper bound comes from the fast informed bound, backups and rays (`kernels/store.py`). The sawtooth over points is
+  there too, but each look tests only the newest few points: rays do most of its work.
 - Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
 - A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans
   themselves, so that its value is the lower bound.
@@ -73,6 +73,8 @@ def sarsop(
     if warm_start is None:
         engine = Engine(model, goal.objective, options, memory_limit)
     else:
+        if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
+            raise InputError("the engine to start from was made for another model")
         engine = warm_start
         engine.memory_limit, engine.out_of_memory = memory_limit, False
         engine.retarget(goal.objective)
@@ -83,8 +85,12 @@ def sarsop(
     try:
         while True:
             before = time.perf_counter()
-            if engine.upper - engine.lower <= epsilon:
+            gap = trace[-1].upper - trace[-1].lower
+            if gap <= epsilon:
                 status = OPTIMAL
+                break
+            if engine.gap <= goal.rounding(engine.upper):
+                status = STALLED
                 break
             if before >= deadline:
                 status = TIME_LIMIT
@@ -92,7 +98,7 @@ def sarsop(
             if engine.out_of_memory:
                 status = MEMORY_LIMIT
                 break
-            engine.search(epsilon, work, share)
+            engine.search(max(0.0, epsilon - max(0.0, gap - engine.gap)), work, share)
             now = time.perf_counter()
             work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
             point = _point(engine, goal, now - started - set_up)
@@ -134,7 +140,12 @@ class _Goal:
     objective: Objective
     cost: int | None = None  # the cost that is minimised
     tie: float = 0.0  # least and largest thing that breaking ties can add to the objective
+    scale: float = 1.0  # largest thing that one step adds to the objective
     slack: float = 1e-10  # relative allowance for rounding
+
+    def rounding(self, bound: float) -> float:
+        """What rounding may have done to a bound: values may cancel, so one step's gain counts too."""
+        return self.slack * max(self.scale, abs(bound))
 
 
 def _goal(model: CPOMDP, objective: Any, epsilon: float) -> _Goal:
