@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rcpomdp.model import CPOMDP
+from rcpomdp.policies import ControllerPolicy
 from strategies import Dense
 
 
@@ -113,12 +114,26 @@ def point_vectors(case: Dense, gain: np.ndarray, points: np.ndarray, sweeps: int
     return np.concatenate([vectors, blind_vectors(case, gain)])
 
 
-def controller_totals(case: Dense, actions: np.ndarray, successors: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """What a controller accumulates, [nodes, S], by a solve over (node, state)."""
-    n, s = len(actions), len(gain)
-    chain = np.zeros((n, s, n, s))
-    for node, a in enumerate(actions):
-        for o, after in enumerate(successors[node]):
-            chain[node, :, after, :] += case.T[a] * case.Z[a][:, o]
-    system = np.eye(n * s) - case.model.discount * chain.reshape(n * s, n * s)
-    return np.linalg.solve(system, gain[:, actions].T.ravel()).reshape(n, s)
+def controller_totals(case: Dense, policy: ControllerPolicy) -> np.ndarray:
+    """Expected reward and costs [1 + K] of a controller, by a solve over the (node, state) pairs it can reach."""
+    pairs = [(policy.start, int(s)) for s in np.flatnonzero(case.model.initial_belief)]
+    number = {pair: i for i, pair in enumerate(pairs)}
+    entries: list[tuple[int, int, float]] = []
+    for i, (node, s) in enumerate(pairs):
+        a = policy.actions[node]
+        for after in np.flatnonzero(case.T[a, s]):
+            for o in np.flatnonzero(case.Z[a, after]):
+                pair = (int(policy.successors[node, o]), int(after))
+                if pair not in number:
+                    number[pair] = len(pairs)
+                    pairs.append(pair)
+                entries.append((i, number[pair], float(case.T[a, s, after] * case.Z[a, after, o])))
+    chain = np.zeros((len(pairs), len(pairs)))
+    for i, j, p in entries:
+        chain[i, j] += p
+    nodes, states = np.array(pairs).T
+    gain = np.concatenate([case.R[None], case.C])[:, states, policy.actions[nodes]]
+    totals = np.linalg.solve(np.eye(len(pairs)) - case.model.discount * chain, gain.T)
+    start = np.flatnonzero(case.model.initial_belief)
+    result: np.ndarray = case.model.initial_belief[start] @ totals[: len(start)]
+    return result

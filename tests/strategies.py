@@ -2,7 +2,8 @@
 
 `cpomdps()` is the hypothesis strategy; `random_model(rng, ...)` makes one model from a NumPy generator and
 explicit knobs. Both return a `Dense`: the model, and the plain arrays it was built from, so that a test can
-compare a sparse computation with three lines of NumPy. `beliefs()` and `random_belief()` draw beliefs.
+compare a sparse computation with three lines of NumPy. `lively_models()` are harder to solve than most of these.
+`beliefs()` and `random_belief()` draw beliefs.
 
     @settings(derandomize=True, deadline=None, max_examples=50)
     @given(cpomdps(n_costs=1))
@@ -174,6 +175,66 @@ def cpomdps(
         support=draw(st.integers(1, n_states), label="support"),
         budget=budget,
     )
+
+
+def mapped_model(
+    rng: np.random.Generator,
+    n_places: int = 3,
+    n_hidden: int = 2,
+    n_actions: int = 2,
+    n_hints: int = 2,
+    n_costs: int = 1,
+    *,
+    discount: float = 0.95,
+) -> Dense:
+    """A place that is seen and something hidden of which hints are heard: an observability class per place.
+
+    >>> case = mapped_model(np.random.default_rng(0))
+    >>> case.model
+    CPOMDP: 6 states, 2 actions, 6 observations, 1 cost, discount 0.95, budget inf
+    """
+    T = np.empty((n_actions, n_places * n_hidden, n_places * n_hidden))
+    Z = np.zeros((n_actions, n_places * n_hidden, n_places * n_hints))
+    for a in range(n_actions):
+        moves = np.array([_row(rng, n_places, 0.6, 0.5) for _ in range(n_places)])
+        stays = np.eye(n_hidden) if rng.random() < 0.5 else [_row(rng, n_hidden, 1.0, 0.0) for _ in range(n_hidden)]
+        T[a] = np.kron(moves, stays)
+        for s in range(n_places * n_hidden):
+            place = s // n_hidden * n_hints
+            Z[a, s, place : place + n_hints] = _row(rng, n_hints, 0.9, 0.1)
+    R = rng.integers(-5, 6, (n_places * n_hidden, n_actions)) * 1.0
+    C = rng.choice([0.0, 1.0, 0.31], (n_costs, n_places * n_hidden, n_actions))
+    model = CPOMDP(
+        transition=T,
+        observation=Z,
+        reward=R,
+        cost=C if n_costs else None,
+        initial_belief=np.concatenate([_simplex(rng, n_hidden), np.zeros((n_places - 1) * n_hidden)]),
+        discount=discount,
+    )
+    return Dense(model, T, Z, R, C)
+
+
+def lively_models(discounts: Sequence[float] = (0.5, 0.95), n_costs: int | None = None) -> SearchStrategy[Dense]:
+    """Small models that neither one action for ever nor a known state solves, some with places that are seen."""
+
+    def make(seed: int) -> Dense:
+        rng = np.random.default_rng(seed)
+        while True:
+            n, m, o = int(rng.integers(2, 5)), int(rng.integers(2, 4)), int(rng.integers(2, 4))
+            k = int(rng.integers(0, 3)) if n_costs is None else n_costs
+            discount = float(rng.choice(np.array(discounts)))
+            if rng.random() < 0.25:
+                case = mapped_model(rng, n_places=int(rng.integers(2, 4)), n_actions=m, n_costs=k, discount=discount)
+            else:
+                knobs = {"density": rng.choice([1.0, 0.6]), "deterministic": rng.choice([0.0, 0.2])}
+                n_terminal = int(rng.random() < 0.25)
+                case = random_model(rng, n, m, o, k, **knobs, n_terminal=n_terminal, support=n, discount=discount)
+            # What the best action differs by from state to state is what an observation may be worth.
+            if (case.R.max(axis=1) - case.R[:, (case.model.initial_belief @ case.R).argmax()]).max() >= 2:
+                return case
+
+    return st.integers(0, 2**32 - 1).map(make)
 
 
 @st.composite

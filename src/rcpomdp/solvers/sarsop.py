@@ -78,43 +78,14 @@ def sarsop(
         engine = warm_start
         engine.memory_limit, engine.out_of_memory = memory_limit, False
         engine.retarget(goal.objective)
-    set_up = time.perf_counter() - started
-    deadline = started + (time_limit if time_limit is not None else np.inf)
+    ready = time.perf_counter()
     trace = [_point(engine, goal, 0.0)]
-    work, idle, share = 200_000, 0, None
+    deadline = started + (time_limit if time_limit is not None else np.inf)
     try:
-        while True:
-            before = time.perf_counter()
-            gap = trace[-1].upper - trace[-1].lower
-            if gap <= epsilon:
-                status = OPTIMAL
-                break
-            if engine.gap <= goal.rounding(engine.upper):
-                status = STALLED
-                break
-            if before >= deadline:
-                status = TIME_LIMIT
-                break
-            if engine.out_of_memory:
-                status = MEMORY_LIMIT
-                break
-            engine.search(max(0.0, epsilon - max(0.0, gap - engine.gap)), work, share)
-            now = time.perf_counter()
-            work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
-            point = _point(engine, goal, now - started - set_up)
-            idle = idle + 1 if point[1:3] == trace[-1][1:3] and point.beliefs == trace[-1].beliefs else 0
-            trace.append(point)
-            if progress is not None:
-                progress(point)
-            if idle == _PATIENCE:
-                idle, share = 0, (share or 1.0) / 4
-                if share < 1e-3:
-                    status = STALLED
-                    break
+        status = _search(engine, goal, epsilon, ready, deadline, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    seconds = time.perf_counter() - started - set_up
-    trace.append(_point(engine, goal, seconds))
+    trace.append(_point(engine, goal, time.perf_counter() - ready))
     reward, cost, sure = engine.best_totals()
     return Result(
         solver="sarsop",
@@ -126,10 +97,46 @@ def sarsop(
         cost=cost,
         sure_cost=sure,
         policy=engine.policy(),
-        seconds=seconds,
-        setup_seconds=set_up,
+        seconds=trace[-1].seconds,
+        setup_seconds=ready - started,
         trace=trace,
     )
+
+
+def _search(
+    engine: Engine,
+    goal: _Goal,
+    epsilon: float,
+    ready: float,
+    deadline: float,
+    trace: list[TracePoint],
+    progress: Callable[[TracePoint], None] | None,
+) -> str:
+    """Search in slices of time until something ends it; return what did."""
+    work, idle, share = 200_000, 0, None
+    while (gap := trace[-1].upper - trace[-1].lower) > epsilon:
+        before = time.perf_counter()
+        if engine.gap <= goal.rounding(engine.upper):
+            return STALLED
+        if before >= deadline:
+            return TIME_LIMIT
+        if engine.out_of_memory:
+            return MEMORY_LIMIT
+        # The gap that is reported allows for rounding, and must be the one that meets epsilon.
+        engine.search(max(0.0, epsilon - max(0.0, gap - engine.gap)), work, share)
+        now = time.perf_counter()
+        work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
+        trace.append(_point(engine, goal, now - ready))
+        if progress is not None:
+            progress(trace[-1])
+        # A target that brings no change any more is sharpened, until there is nothing left to sharpen.
+        unchanged = trace[-1][1:3] == trace[-2][1:3] and trace[-1].beliefs == trace[-2].beliefs
+        idle = idle + 1 if unchanged else 0
+        if idle == _PATIENCE:
+            idle, share = 0, (share or 1.0) / 4
+            if share < 1e-3:
+                return STALLED
+    return OPTIMAL
 
 
 @dataclass(frozen=True)
@@ -138,44 +145,53 @@ class _Goal:
 
     name: str
     objective: Objective
+    slack: float  # relative allowance for rounding
+    step: float  # the largest terms that one step adds to the objective
     cost: int | None = None  # the cost that is minimised
     tie: float = 0.0  # least and largest thing that breaking ties can add to the objective
-    scale: float = 1.0  # largest thing that one step adds to the objective
-    slack: float = 1e-10  # relative allowance for rounding
 
     def rounding(self, bound: float) -> float:
-        """What rounding may have done to a bound: values may cancel, so one step's gain counts too."""
-        return self.slack * max(self.scale, abs(bound))
+        """At most what rounding has done to a bound; large terms may have cancelled in a small one."""
+        return self.slack * max(self.step, abs(bound))
 
 
 def _goal(model: CPOMDP, objective: Any, epsilon: float) -> _Goal:
-    # Sums of doubles are off by about 1e-16 of their size, which a discount near 1 multiplies by 1/(1−γ).
-    slack = max(1e-10, 1e-12 / (1 - model.discount))
     if isinstance(objective, str) and objective == "reward":
-        return _Goal("reward", Objective(1.0, np.zeros(model.n_costs)), slack=slack)
+        return _weighted(model, "reward", Objective(1.0, np.zeros(model.n_costs)))
     if isinstance(objective, str):
         kind, _, name = objective.partition(":")
         if kind != "cost":
             raise InputError(f"the objective is 'reward', 'cost', 'cost:NAME' or weights λ, not {objective!r}")
-        return _least_cost(model, name, epsilon, slack)
-    weights = np.atleast_1d(np.asarray(objective, dtype=np.float64))
+        return _least_cost(model, name, epsilon)
+    try:
+        weights = np.atleast_1d(np.asarray(objective, dtype=np.float64))
+    except (TypeError, ValueError):
+        weights = np.array([np.nan])
     if weights.shape != (model.n_costs,) or not np.isfinite(weights).all():
         raise InputError(f"the weights λ must be {model.n_costs} finite numbers, one per cost, not {objective!r}")
     shown = ", ".join(f"{w:.6g}" for w in weights)
-    return _Goal(f"reward - ({shown})·cost", Objective(1.0, weights), slack=slack)
+    return _weighted(model, f"reward - ({shown})·cost", Objective(1.0, weights))
 
 
-def _least_cost(model: CPOMDP, name: Hashable, epsilon: float, slack: float) -> _Goal:
+def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
     if not model.n_costs:
         raise InputError("the model has no cost to minimise")
     if not name and model.n_costs > 1:
         raise InputError(f"the model has {model.n_costs} costs; name one, as in 'cost:{model.costs[0]}'")
     k = model.costs.index(name) if name else 0
     largest = float(np.abs(model.reward).max()) / (1 - model.discount)
-    weight = _TIE_BREAK * max(epsilon, 1e-9) / (largest or 1.0)
+    weight = _TIE_BREAK * min(max(epsilon, 1e-9), 1.0) / (largest or 1.0)
     weights = np.zeros(model.n_costs)
     weights[k] = 1.0
-    return _Goal(f"cost {model.costs[k]!r}", Objective(weight, weights), cost=k, tie=weight * largest, slack=slack)
+    return _weighted(model, f"cost {model.costs[k]!r}", Objective(weight, weights), cost=k, tie=weight * largest)
+
+
+def _weighted(model: CPOMDP, name: str, objective: Objective, **rest: Any) -> _Goal:
+    # Sums of doubles are off by about 1e-16 of their size, which a discount near 1 multiplies by 1/(1−γ).
+    slack = max(1e-10, 1e-12 / (1 - model.discount))
+    step = objective.reward * float(np.abs(model.reward).max())
+    step += float(np.abs(objective.costs) @ model.cost.max(axis=(1, 2)))
+    return _Goal(name, objective, slack, step, **rest)
 
 
 def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
@@ -183,12 +199,12 @@ def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
     if goal.cost is not None:
         # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.
         lower, upper = max(0.0, -upper - goal.tie), -lower + goal.tie
-    lower -= goal.slack * max(1.0, abs(lower)) if goal.cost is None or lower > 0 else 0.0
-    upper += goal.slack * max(1.0, abs(upper))
+    lower -= goal.rounding(lower) if goal.cost is None or lower > 0 else 0.0
+    upper += goal.rounding(upper)
     beliefs, plans = engine.sizes
     return TracePoint(seconds, lower, upper, engine.trials, beliefs, plans)
 
 
-def least_cost_policy(model: CPOMDP, cost: Hashable = "", **options: Any) -> Result:
+def least_cost_policy(model: CPOMDP, cost: Hashable | None = None, **options: Any) -> Result:
     """The policy of least expected cost, ties broken by reward; its `sure_cost` bounds M (what surely suffices)."""
-    return sarsop(model, objective=f"cost:{cost}" if cost else "cost", **options)
+    return sarsop(model, objective="cost" if cost is None else f"cost:{cost}", **options)
