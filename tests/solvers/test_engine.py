@@ -26,14 +26,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "no rays": {"rays": False},
     "all rays": {"least_weight": 1e-4},
-    "sawtooth": {"sawtooth": True},
-    "sawtooth alone": {"sawtooth": True, "rays": False},
+    "no sawtooth": {"sawtooth": False},
+    "backups alone": {"sawtooth": False, "rays": False},
+    "all points": {"least_drop": 0.0},
     "no classes": {"classes": False},
     "no fib": {"fib": False},
     "all actions": {"lazy_actions": False},
     "nothing forgotten": {"forget": False},
-    "sharp targets": {"share": 0.0},
-    "blunt targets": {"share": 0.9},
+    "sharp targets": {"share": 0.0, "wide_share": 0.0},
+    "blunt targets": {"share": 0.9, "wide_share": 0.9},
 }
 
 
@@ -309,7 +310,7 @@ def test_rays_mix_when_observations_nearly_agree_or_hardly_occur() -> None:
         np.testing.assert_allclose(mixed, b[with_ray], rtol=1e-6, atol=1e-300)
 
 
-@pytest.mark.parametrize("options", [{}, {"sawtooth": True, "lazy_actions": False}], ids=["as it is", "all points"])
+@pytest.mark.parametrize("options", [{}, {"least_drop": 0.0, "lazy_actions": False}], ids=["as it is", "all points"])
 def test_the_store_survives_growth(options: dict[str, Any]) -> None:
     case = random_model(np.random.default_rng(0), 4, 2, 3, 1, density=1.0, deterministic=0.0, discount=0.9)
     engine = Engine(case.model, Objective(1.0, np.zeros(1)), EngineOptions(**options))

@@ -212,11 +212,11 @@ def test_every_option_may_be_switched() -> None:
     model = rc.problems.make("tiger", discount=0.95)
     for options in (
         EngineOptions(rays=False),
-        EngineOptions(sawtooth=True),
+        EngineOptions(sawtooth=False),
         EngineOptions(classes=False, fib=False),
         EngineOptions(lazy_actions=False, forget=False),
-        EngineOptions(share=0.0),
-        EngineOptions(share=0.9),
+        EngineOptions(share=0.0, wide_share=0.0),
+        EngineOptions(share=0.9, wide_share=0.9),
     ):
         result = sarsop(model, epsilon=0.01, options=options)
         assert result.status == "optimal"

@@ -1,0 +1,167 @@
+"""The engine's arrays: the model in class order, room for beliefs and plans, and how it grows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._types import FloatArray
+from ..bounds.blind import blind_sure_costs, blind_vectors
+from ..classes import Classes
+from ..kernels import classes as class_kernels
+from ..kernels import store as store_kernels
+from ..kernels.plans import ACTION, LINKS, OLDER, VALUES, Plans
+from ..kernels.store import (
+    BELIEFS,
+    CLASS,
+    EDGES,
+    NONE,
+    PLAN_LINKS,
+    PLAN_VALUES,
+    PLANS,
+    POOL,
+    Scratch,
+    Space,
+    Store,
+)
+from ..model import CPOMDP
+
+_DEPTH = 4096  # steps of a trial at most
+_NESTED = 256  # rays upon rays that one expansion follows
+_BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
+_COUNTS = 12  # entries of Store.used
+_PER_BELIEF = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
+
+
+def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatArray) -> Space:
+    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``hint [S, A]``."""
+    m, n_classes = model.arrays, classes.n_classes
+    class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
+    seen_ptr = np.zeros(n_classes * model.n_actions + 1, dtype=np.int64)
+    scratch, none = np.empty(model.n_observations, dtype=np.int64), np.empty(0, dtype=np.int64)
+    class_kernels.list_observations(m, class_of, classes.start, scratch, seen_ptr, none, none)
+    seen_obs, seen_class = (np.empty(seen_ptr[-1], dtype=np.int64) for _ in range(2))
+    class_kernels.list_observations(m, class_of, classes.start, scratch, seen_ptr, seen_obs, seen_class)
+    peak = np.maximum.reduceat(m.cost, classes.start[:-1], axis=1)  # [K, n_classes, A]
+    return Space(
+        model=m,
+        class_of=class_of,
+        start=classes.start,
+        seen_ptr=seen_ptr,
+        seen_obs=seen_obs,
+        seen_class=seen_class,
+        hint=hint,
+        gain=gain,
+        peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
+    )
+
+
+def build_scratch(x: Space) -> Scratch:
+    """Working memory for a space."""
+    n = len(x.class_of)
+    return Scratch(
+        acc=np.zeros(n),
+        touched=np.empty(n, dtype=np.int32),
+        state=np.empty(n, dtype=np.int32),
+        prob=np.empty(n),
+        mass=np.zeros(len(x.start) - 1),
+        by_obs=np.zeros(x.model.n_observations, dtype=np.int64),
+        path=np.empty(_DEPTH, dtype=np.int64),
+        stack=np.empty(_NESTED, dtype=np.int64),
+    )
+
+
+def build_store(x: Space) -> Store:
+    """A store without beliefs."""
+    n_actions, largest = x.hint.shape[1], int(np.diff(x.start).max())
+    entries = _BELIEFS + 8 * largest
+    return Store(
+        info=np.empty((_BELIEFS, 10), dtype=np.int64),
+        value=np.zeros((_BELIEFS, 3)),
+        q_hi=np.empty((_BELIEFS, n_actions)),
+        hint=np.empty((_BELIEFS, n_actions)),
+        gain=np.empty((_BELIEFS, n_actions)),
+        edge=np.empty((_BELIEFS, n_actions), dtype=np.int64),
+        degree=np.zeros((_BELIEFS, n_actions), dtype=np.int64),
+        state=np.empty(entries, dtype=np.int32),
+        prob=np.empty(entries),
+        edge_child=np.empty(_EDGES, dtype=np.int64),
+        edge_obs=np.empty(_EDGES, dtype=np.int64),
+        edge_prob=np.empty(_EDGES),
+        table=np.full(4 * _BELIEFS, NONE),
+        point=np.empty(_BELIEFS, dtype=np.int64),
+        older=np.empty(_BELIEFS, dtype=np.int64),
+        newest=np.full(len(x.start) - 1, NONE),
+        used=np.zeros(_COUNTS, dtype=np.int64),
+    )
+
+
+def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
+    """The blind plans: plan c*A + a is action a for ever, from class c. Counted in the store."""
+    sizes, n_actions = np.diff(x.start), model.n_actions
+    n_classes, rows, n_costs = len(sizes), len(x.gain), model.n_costs
+    n_plans, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
+    n_values = int(sizes.sum()) * n_actions * rows
+    vectors = blind_vectors(model, x.gain)  # [A, rows, S]
+    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)  # [n_classes, A, K]
+
+    pair = np.arange(n_plans)
+    info = np.empty((n_plans + _PLANS, 5), dtype=np.int64)
+    info[:n_plans, CLASS], info[:n_plans, ACTION] = np.divmod(pair, n_actions)
+    info[:n_plans, LINKS] = x.seen_ptr[:-1]
+    info[:n_plans, OLDER] = np.where(pair % n_actions == 0, NONE, pair - 1)
+    info[:n_plans, VALUES] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
+
+    value = np.empty(n_values + _PLANS + 64 * int(sizes.max()) * rows)
+    default = np.empty(n_classes, dtype=np.int64)
+    for c in range(n_classes):
+        block = vectors[:, :, x.start[c] : x.start[c + 1]]
+        at = info[c * n_actions, VALUES]
+        value[at : at + block.size] = block.ravel()
+        # What nobody foresaw is met with the least sure cost, then the best value on average.
+        least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
+        default[c] = c * n_actions + np.lexsort((-block[:, 0].mean(axis=1), least))[0]
+
+    link = np.empty(n_links + _LINKS, dtype=np.int64)
+    link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))
+    all_sure = np.zeros((len(info), n_costs))
+    all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
+    store.used[[PLANS, PLAN_VALUES, PLAN_LINKS]] = n_plans, n_values, n_links
+    return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
+
+
+def memory(store: Store, plans: Plans) -> int:
+    """Bytes allocated."""
+    return sum(array.nbytes for part in (store, plans) for array in part)
+
+
+def grown(x: Space, store: Store, plans: Plans, limit: float) -> tuple[Store, Plans] | None:
+    """Store and plans with twice the room wherever one more expansion or plan may not fit; None if that is too much."""
+    n_obs, largest = x.model.n_observations, int(np.diff(x.start).max())
+    parts: dict[str, Store | Plans] = {"store": store, "plans": plans}
+    headroom = [
+        ("store", _PER_BELIEF, BELIEFS, 3 * n_obs),
+        ("store", ("state", "prob"), POOL, 3 * n_obs * largest),
+        ("store", ("edge_child", "edge_obs", "edge_prob"), EDGES, n_obs),
+        ("plans", ("info", "sure"), PLANS, 1),
+        ("plans", ("value",), PLAN_VALUES, largest * len(x.gain)),
+        ("plans", ("link",), PLAN_LINKS, n_obs),
+    ]
+    short = []  # (part, name, entries in use, how many times the room)
+    for part, names, count, wanted in headroom:
+        in_use, room, times = int(store.used[count]), len(getattr(parts[part], names[0])), 1
+        while in_use + wanted > times * room:
+            times *= 2
+        short += [(part, name, in_use, times) for name in names if times > 1]
+    added = sum(times * getattr(parts[part], name).nbytes for part, name, _, times in short)
+    if memory(store, plans) + added > limit:
+        return None
+    for part, name, in_use, times in short:
+        array = getattr(parts[part], name)
+        bigger = np.empty((times * len(array), *array.shape[1:]), dtype=array.dtype)
+        bigger[:in_use] = array[:in_use]
+        parts[part] = parts[part]._replace(**{name: bigger})
+    store, plans = parts["store"], parts["plans"]  # type: ignore[assignment]  # each keeps its kind
+    if 2 * len(store.info) > len(store.table):
+        store = store._replace(table=np.full(4 * len(store.info), NONE))
+        store_kernels.rehash(store)
+    return store, plans
