@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import rcpomdp as rc
-from rcpomdp import cli
+from rcpomdp import cli, output
 
 COMMAND = [sys.executable, "-m", "rcpomdp"]
 
@@ -52,7 +52,7 @@ def test_problems_lists_every_name_with_its_sizes(run) -> None:
 
 
 def test_a_narrow_window_cuts_the_descriptions_alone(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_PIPE_WIDTH", 80)
+    monkeypatch.setattr(output, "PIPE_WIDTH", 80)
     lines = run("problems").out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == rc.problems.names()
     assert max(map(len, lines)) <= 80

@@ -6,29 +6,35 @@ Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 fail
 
 from __future__ import annotations
 
-import csv
 import io
-import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from . import __version__, problems
+from ._plain import finite
 from .errors import InputError, ProblemError
+from .output import (
+    csv_bytes,
+    jsonable,
+    live_bounds,
+    print_json,
+    problem_row,
+    progress_bar,
+    simulation_table,
+    stdout,
+    text,
+)
 
 if TYPE_CHECKING:
-    from .solvers import TracePoint
+    pass
 
 FAILED, BAD_INPUT, STOPPED = 1, 2, 4
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
-_PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
 
 _TITLES = ("name", "states", "actions", "obs.", "discount", "budget")
 
@@ -88,16 +94,16 @@ def _options(
 @app.command("problems")
 def _problems(as_json: AsJson = False) -> None:
     """List the problems: names, sizes, discount, budget."""
-    rows = [_problem_row(name, problem) for name, problem in problems.catalogue().items()]
+    rows = [problem_row(name, problem) for name, problem in problems.catalogue().items()]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     table = Table(box=None, header_style="bold")
     for title in _TITLES:
         table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
     table.add_column("what it is", no_wrap=True)
-    cells = [[_text(value) for value in row.values()] for row in rows]
-    console = _stdout()
+    cells = [[text(value) for value in row.values()] for row in rows]
+    console = stdout()
     # The last column gives way in a narrow window; rich would narrow all of them.
     widths = [max(map(len, column)) for column in zip(_TITLES, *(row[:-1] for row in cells), strict=True)]
     room = max(12, console.width - sum(widths) - 2 * len(widths) - 3)
@@ -131,7 +137,7 @@ def _info(
         "initial_support": int((model.initial_belief > 0).sum()),
         "reward_range": [float(model.reward.min()), float(model.reward.max())],
         "costs": [
-            {"name": str(name), "budget": _finite(budget), "largest": float(cost.max())}
+            {"name": str(name), "budget": finite(budget), "largest": float(cost.max())}
             for name, budget, cost in zip(model.costs, model.budget, model.cost, strict=True)
         ],
         "transitions": int(model.arrays.t_prob.size),
@@ -139,11 +145,11 @@ def _info(
         "observability_classes": int(classes.reachable.sum()),
         "largest_class": int(classes.sizes[classes.reachable].max()),
         "unreachable_states": int(classes.sizes[~classes.reachable].sum()),
-        "parameters": {key: _jsonable(given.get(key, p.default)) for key, p in chosen.parameters.items()},
+        "parameters": {key: jsonable(given.get(key, p.default)) for key, p in chosen.parameters.items()},
         "fingerprint": model.fingerprint,
     }
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     table = Table(box=None, show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -151,14 +157,14 @@ def _info(
     for key, value in facts.items():
         if key == "costs":
             for cost in value:
-                about = f"budget {_text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
-                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {_text(cost['largest'])} a step")
+                about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
+                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {text(cost['largest'])} a step")
         elif key == "parameters":
             for name, setting in value.items():
-                table.add_row(f"-p {name}", _setting(setting))
+                table.add_row(f"-p {name}", setting(setting))
         else:
-            table.add_row(key.replace("_", " "), _text(value))
-    _stdout().print(table)
+            table.add_row(key.replace("_", " "), text(value))
+    stdout().print(table)
 
 
 @app.command("solve")
@@ -184,7 +190,7 @@ def _solve(
 
     if out is not None:
         check_writable(out)
-    with _live_bounds(problem) as progress:
+    with live_bounds(problem) as progress:
         result = solve(
             model,
             solver,
@@ -198,7 +204,7 @@ def _solve(
         save_policy(out, result.policy, model)
     summary = {"problem": problem, **result.summary()}
     if as_json:
-        _print_json(summary)
+        print_json(summary)
     else:
         table = Table(box=None, show_header=False)
         table.add_column(style="bold", no_wrap=True)
@@ -206,8 +212,8 @@ def _solve(
         for key, value in summary.items():
             shown = f"{value:.3f}" if key.endswith("seconds") else f"{value:.9g}" if isinstance(value, float) else None
             if value != []:
-                table.add_row(key.replace("_", " "), shown or _text(value))
-        _stdout().print(table)
+                table.add_row(key.replace("_", " "), shown or text(value))
+        stdout().print(table)
     if result.status != "optimal":
         raise typer.Exit(_complain(f"{result.status}: the gap is {result.gap:.3g}, above {epsilon:g}", STOPPED))
 
@@ -218,7 +224,7 @@ def _solvers(as_json: AsJson = False) -> None:
     from .solvers import SOLVERS
 
     if as_json:
-        _print_json([{"name": name, "summary": summary} for name, (summary, _) in SOLVERS.items()])
+        print_json([{"name": name, "summary": summary} for name, (summary, _) in SOLVERS.items()])
         return
     for name, (summary, _) in SOLVERS.items():
         print(f"{name}: {summary}")
@@ -230,20 +236,6 @@ def _objective(text: str) -> Any:
         return [float(part) for part in text.split(",")]
     except ValueError:
         return text
-
-
-@contextmanager
-def _live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
-    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status(f"{what}: setting up") as status:
-        yield lambda p: status.update(
-            f"{what}: {p.seconds:.0f} s, [{p.lower:.5g}, {p.upper:.5g}], gap {p.upper - p.lower:.3g}, "
-            f"{p.beliefs:,} beliefs, {p.plans:,} plans"
-        )
 
 
 @app.command("simulate")
@@ -269,71 +261,30 @@ def _simulate(
 
     chosen = from_name(model, policy)
     with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once
-        with _progress(f"{problem}, {policy}", runs) as progress:
+        with progress_bar(f"{problem}, {policy}", runs) as progress:
             result = simulate(model, chosen, runs, steps, seed, workers, progress)
         if file is not None:
-            file.write(_csv(list(result.rows())))
+            file.write(csv_bytes(list(result.rows())))
     if as_json:
-        _print_json({"problem": problem, "policy": policy, **result.summary()})
+        print_json({"problem": problem, "policy": policy, **result.summary()})
     else:
         summary = result.summary()
         print(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
-        _stdout().print(_simulation_table(summary))
+        stdout().print(simulation_table(summary))
     summary = result.summary()
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
-        _say(f"runs that had not ended after {steps} steps could still add {_text(tail)}; --steps goes further")
+        _say(f"runs that had not ended after {steps} steps could still add {text(tail)}; --steps goes further")
     if result.runs < result.requested:
         raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
 
 
-def _simulation_table(summary: dict[str, Any]) -> Table:
-    table = Table(box=None, header_style="bold")
-    table.add_column("quantity", no_wrap=True)
-    for title in ("mean", "± s.e.", "truncation", "budget"):
-        table.add_column(title, justify="right", no_wrap=True)
-
-    def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
-        error = "-" if estimate["se"] is None else f"{estimate['se']:.2g}"
-        table.add_row(name, _text(estimate["mean"]), error, tail, budget)
-
-    add("reward", summary["reward"], f"≤ {_text(summary['reward']['truncation'])}")
-    for cost in summary["costs"]:
-        budget = "unlimited" if cost["budget"] is None else _text(cost["budget"])
-        add(str(cost["name"]), cost, f"≤ {_text(cost['truncation'])}", budget)
-        add(f"{cost['name']} spent, by beliefs", cost["spent"])
-    if summary["costs"]:
-        add("violation rate", summary["violation_rate"])
-        add("overrun rate", summary["overrun_rate"])
-    add("length", summary["length"])
-    return table
-
-
-def _problem_row(name: str, problem: problems.Problem | ProblemError) -> dict[str, Any]:
-    sizes: tuple[int | None, ...] = (None, None, None)
-    defaults: dict[str, Any] = {}
-    if isinstance(problem, ProblemError):
-        summary = str(problem)
-    else:
-        summary, sizes = problem.summary, problem.sizes or sizes
-        defaults = {key: _jsonable(default) for key, (default, _) in problem.parameters.items()}
-    return {
-        "name": name,
-        "states": sizes[0],
-        "actions": sizes[1],
-        "observations": sizes[2],
-        "discount": defaults.get("discount"),
-        "budget": defaults.get("budget"),
-        "summary": summary,
-    }
-
-
 def _parameters(given: list[str] | None) -> dict[str, Any]:
     parsed = {}
-    for text in given or []:
-        key, equals, value = text.partition("=")
+    for pair in given or []:
+        key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ProblemError(f"parameter {text!r} is not of the form key=value")
+            raise ProblemError(f"parameter {pair!r} is not of the form key=value")
         parsed[key.strip()] = problems.parse(value)
     return parsed
 
@@ -343,79 +294,6 @@ def _announce_compilation() -> None:
     from .kernels.jit import when_compiling
 
     when_compiling(lambda: _say("compiling kernels, this once ..."))
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """A live line on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as live:
-        task = live.add_task(what, total=total)
-        yield lambda done: live.update(task, completed=done)
-
-
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
-def _stdout() -> Console:
-    # Labels and summaries are anybody's text: brackets in them are no markup.
-    return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=_PIPE_WIDTH)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, allow_nan=False))
-
-
-def _setting(value: Any) -> str:
-    """A parameter's value as ``-p`` takes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        items = ",".join(f"({_setting(i)})" if isinstance(i, list | tuple) else _setting(i) for i in value)
-        return items + "," if len(value) == 1 else items
-    return str(value)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_jsonable(item) for item in value]
-    if isinstance(value, float):
-        return _finite(value)
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
-
-
-def _text(value: Any) -> str:
-    """A value as a person reads it in a table."""
-    match value:
-        case None:
-            text = "-"
-        case bool():
-            text = str(value).lower()
-        case int():
-            text = f"{value:,}"
-        case float():
-            text = f"{value:.6g}" if abs(value) < 0.9999 or abs(value) >= 1 else f"{value:.12g}"
-        case dict():
-            text = ", ".join(f"{key} {_text(item)}" for key, item in value.items())
-        case list() | tuple():
-            text = ", ".join(f"({_text(i)})" if isinstance(i, list | tuple) else _text(i) for i in value)
-        case _:
-            text = str(value)
-    return text
 
 
 def _say(sentence: str) -> None:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import beliefs
+from ._plain import finite
 from ._types import FloatArray
 from .errors import InputError, PolicyError
 from .kernels import belief as belief_kernels
@@ -134,10 +135,10 @@ class Simulation:
             "seed": self.seed,
             "violation_rate": _plain(self.violation_rate),
             "overrun_rate": _plain(self.overrun_rate),
-            "reward": _plain(self.reward) | {"truncation": _finite(reward_tail)},
+            "reward": _plain(self.reward) | {"truncation": finite(reward_tail)},
             "costs": [
-                {"name": str(name), "budget": _finite(float(budget)), **_plain(cost)}
-                | {"truncation": _finite(tail), "spent": _plain(spent)}
+                {"name": str(name), "budget": finite(float(budget)), **_plain(cost)}
+                | {"truncation": finite(tail), "spent": _plain(spent)}
                 for name, budget, cost, tail, spent in zip(
                     self.model.costs, self.model.budget, self.cost, cost_tail, self.spent, strict=True
                 )
@@ -354,9 +355,5 @@ def _rate(happened: Any) -> Estimate:
     return Estimate(p, math.sqrt(p * (1 - p) / len(happened)))
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _plain(estimate: Estimate) -> dict[str, float | None]:
-    return {"mean": _finite(estimate.mean), "se": _finite(estimate.se)}
+    return {"mean": finite(estimate.mean), "se": finite(estimate.se)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._plain import finite
 from .._types import FloatArray
 from ..policies import Policy
 
@@ -56,12 +56,12 @@ class Result:
             "solver": self.solver,
             "objective": self.objective,
             "status": self.status,
-            "lower": _finite(self.lower),
-            "upper": _finite(self.upper),
-            "gap": _finite(self.gap),
-            "reward": _finite(self.reward),
-            "cost": [_finite(float(c)) for c in self.cost],
-            "sure_cost": [_finite(float(c)) for c in self.sure_cost],
+            "lower": finite(self.lower),
+            "upper": finite(self.upper),
+            "gap": finite(self.gap),
+            "reward": finite(self.reward),
+            "cost": [finite(float(c)) for c in self.cost],
+            "sure_cost": [finite(float(c)) for c in self.sure_cost],
             "seconds": self.seconds,
             "setup_seconds": self.setup_seconds,
             "trials": last.trials,
@@ -75,7 +75,3 @@ class Result:
             f"Result of {self.solver}: {self.status}, {self.objective} in [{self.lower:.6g}, {self.upper:.6g}], "
             f"policy with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
         )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
