@@ -25,6 +25,7 @@ from .output import (
     print_json,
     problem_row,
     progress_bar,
+    setting,
     simulation_table,
     stdout,
     text,
@@ -160,8 +161,8 @@ def _info(
                 about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
                 table.add_row(f"cost {cost['name']!r}", f"{about}, at most {text(cost['largest'])} a step")
         elif key == "parameters":
-            for name, setting in value.items():
-                table.add_row(f"-p {name}", setting(setting))
+            for name, default in value.items():
+                table.add_row(f"-p {name}", setting(default))
         else:
             table.add_row(key.replace("_", " "), text(value))
     stdout().print(table)
