@@ -67,7 +67,7 @@ def test_unlimited_budgets_are_null_in_json(run) -> None:
 
 def test_a_short_horizon_is_remarked_on(run) -> None:
     ran = run("simulate", "--problem", "crs-7-8", "--policy", "blind:north", "--runs", "2", "--json")
-    assert "could still add 71.6972; --steps goes further" in ran.err
+    assert "could still add 71.6972, and violate later; --steps goes further" in ran.err
     assert json.loads(ran.out)["reward"]["truncation"] == pytest.approx(0.95**20 * 10 / 0.05)
 
 
@@ -129,7 +129,7 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
         (["info", "tiger", "-p", "discount=1"], "discount is 1.0, outside [0, 1)"),
         (["info", "tiger", "-p", "budget=-1"], "budget of 'cost' is -1, below 0"),
         (["info", "rs-5-7", "-p", "budget=2"], "budget is 2, but without costs it must be None"),
-        (["solve", "tiger", "--solver", "sarsap"], "unknown solver 'sarsap'; did you mean 'sarsop'?"),
+        (["solve", "tiger", "--solver", "sarsap"], "unknown solver 'sarsap'; did you mean 'sarsop'? (known: sarsop)"),
         (["solve", "tiger", "--epsilon", "-1"], "epsilon must be at least 0, not -1.0"),
         (["solve", "tiger", "--time-limit", "0"], "the time limit must be above 0, not 0.0"),
         (
@@ -178,6 +178,9 @@ def test_solve_prints_bounds_and_saves_a_policy_of_that_value(run, tmp_path: Pat
     exact = rc.evaluate(model, rc.load_policy(path, model))
     assert exact.reward == pytest.approx(told["reward"])
     assert exact.cost.tolist() == pytest.approx(told["cost"])
+    ran = run("solve", "crs-4-4", "--epsilon", "0.01", "--out", str(path))
+    assert "rcpomdp: cost 2.4234 is above its budget: sarsop does not look at budgets" in ran.err.splitlines()
+    assert f"rcpomdp: policy saved to {path}" in ran.err.splitlines()
     table = run("solve", "crs-4-4", "--objective", "4.15", "--epsilon", "0.02").out
     assert "8.145" in table
 

@@ -176,8 +176,10 @@ def _solve(
     objective: Annotated[
         str, typer.Option(help="reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2.")
     ] = "reward",
-    epsilon: Annotated[float, typer.Option(help="Gap to stop at.")] = 1e-3,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Unlimited unless given.")] = None,
+    epsilon: Annotated[float, typer.Option(help="Absolute gap to stop at.")] = 1e-3,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Set-up and search; unlimited unless given.")
+    ] = None,
     memory_limit: Annotated[float, typer.Option(metavar="GB", help="What beliefs and plans may take.")] = 8.0,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
     as_json: AsJson = False,
@@ -203,7 +205,9 @@ def _solve(
         )
     if out is not None:
         save_policy(out, result.policy, model)
-    summary = {"problem": problem, **result.summary()}
+        _say(f"policy saved to {out}")
+    summary = {"problem": problem, **result.summary(), "epsilon": epsilon, "time_limit": time_limit}
+    summary["budget"] = [finite(budget) for budget in model.budget]
     if as_json:
         print_json(summary)
     else:
@@ -211,10 +215,15 @@ def _solve(
         table.add_column(style="bold", no_wrap=True)
         table.add_column()
         for key, value in summary.items():
-            shown = f"{value:.3f}" if key.endswith("seconds") else f"{value:.9g}" if isinstance(value, float) else None
-            if value != []:
+            shown = None
+            if isinstance(value, float):
+                shown = f"{value:.3f}" if key.endswith("seconds") else f"{value:.{3 if key == 'gap' else 9}g}"
+            if value != [] and value is not None:
                 table.add_row(key.replace("_", " "), shown or text(value))
         stdout().print(table)
+    for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
+        if cost > limit:
+            _say(f"{name} {cost:.6g} is above its budget: {solver} does not look at budgets")
     if result.status != "optimal":
         raise typer.Exit(_complain(f"{result.status}: the gap is {result.gap:.3g}, above {epsilon:g}", STOPPED))
 
@@ -275,7 +284,10 @@ def _simulate(
     summary = result.summary()
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
-        _say(f"runs that had not ended after {steps} steps could still add {text(tail)}; --steps goes further")
+        _say(
+            f"runs that had not ended after {steps} steps could still add {text(tail)}, and violate later; "
+            f"--steps goes further"
+        )
     if result.runs < result.requested:
         raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
 

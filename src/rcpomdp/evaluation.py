@@ -21,7 +21,7 @@ from .policies import AlphaPolicy, ControllerPolicy, MixturePolicy, Policy, Rand
 
 _SOLVABLE = 20_000  # pairs; larger chains are iterated, unless the discount is too near to 1
 _ITERABLE = 0.9999
-_BELIEFS = 200_000  # beliefs of one step that an expansion follows at most
+_DIGITS = 14  # to which beliefs agree that are followed together
 
 
 class Evaluation(NamedTuple):
@@ -32,12 +32,12 @@ class Evaluation(NamedTuple):
     error: float  # the reward and each cost are off by no more than this
 
 
-def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9) -> Evaluation:
+def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9, most_beliefs: int = 20_000) -> Evaluation:
     """Reward and costs of a policy from the initial belief.
 
     Controllers (and so what solvers return), blind and random policies and mixtures of them are evaluated to
-    rounding. α-vector policies are expanded until the error is at most `tolerance`, or the beliefs become too many:
-    `error` says how far it got.
+    rounding. α-vector policies are expanded until the error is at most `tolerance`, or one step has more than
+    `most_beliefs` beliefs: look at `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)
@@ -45,13 +45,15 @@ def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9) -> Eva
     Evaluation(reward=6.0, cost=array([2.5]), error=...)
     """
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-    totals, error = _totals(model, policy, gain, tolerance)
+    totals, error = _totals(model, policy, gain, tolerance, most_beliefs)
     return Evaluation(float(totals[0]), totals[1:], error)
 
 
-def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+def _totals(
+    model: CPOMDP, policy: Policy[Any], gain: FloatArray, tolerance: float, most_beliefs: int
+) -> tuple[FloatArray, float]:
     if isinstance(policy, MixturePolicy):
-        parts = [_totals(model, p, gain, tolerance) for p in policy.policies]
+        parts = [_totals(model, p, gain, tolerance, most_beliefs) for p in policy.policies]
         total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
@@ -63,7 +65,7 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, tolerance: flo
         start = np.where(node == policy.start, model.initial_belief[state], 0.0)
         return _solve(chain, gain[:, state, policy.actions[node]].T, start, model.discount, tolerance)
     if isinstance(policy, AlphaPolicy):
-        return _expand(model, policy, gain, tolerance)
+        return _expand(model, policy, gain, tolerance, most_beliefs)
     raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
 
 
@@ -111,23 +113,30 @@ def _solve(
     if n <= _SOLVABLE or discount > _ITERABLE:
         system = sp.csc_array(sp.identity(n, format="csc") - discount * chain)
         x = splu(system).solve(np.ascontiguousarray(gain))
+    terms = int(np.diff(chain.indptr).max()) + 4
     while True:
         following = gain + discount * (chain @ x)
-        error = float(np.abs(following - x).max()) * discount / (1 - discount)
+        largest = float(np.abs(following).max()) + float(np.abs(gain).max())
+        rounding = np.finfo(np.float64).eps * terms * largest / (1 - discount)
+        left = float(np.abs(following - x).max()) * discount / (1 - discount)
         x = following
-        if error <= tolerance or n <= _SOLVABLE or discount > _ITERABLE:
-            return start @ x, error
+        if left <= max(tolerance, rounding) or n <= _SOLVABLE or discount > _ITERABLE:
+            return start @ x, left + rounding
 
 
-def _expand(model: CPOMDP, policy: AlphaPolicy, gain: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-    """Follow the policy's beliefs step by step, those that agree to 12 digits together."""
+def _expand(
+    model: CPOMDP, policy: AlphaPolicy, gain: FloatArray, tolerance: float, most_beliefs: int
+) -> tuple[FloatArray, float]:
+    """Follow the policy's beliefs step by step, those that agree to 14 digits together."""
     largest = float(np.abs(gain).max()) / (1 - model.discount)
+    # Beliefs taken for one differ by this much in sum, at every step.
+    merged = 2 * model.n_states * 10.0**-_DIGITS * largest / (1 - model.discount)
     total, weight = np.zeros(len(gain)), 1.0
     front = {b"": (1.0, policy.at(beliefs.initial(model)))}
     while True:
         mass = sum(p for p, _ in front.values())
-        error = weight * mass * largest
-        if error <= tolerance or len(front) > _BELIEFS:
+        error = weight * mass * largest + merged
+        if error - merged <= tolerance or len(front) > most_beliefs:
             return total, error
         following: dict[bytes, tuple[float, Any]] = {}
         for p, (b, a) in front.values():
@@ -135,7 +144,7 @@ def _expand(model: CPOMDP, policy: AlphaPolicy, gain: FloatArray, tolerance: flo
             for _, q, after in beliefs.branches(model, b, a):
                 if model.terminal[after.states].all():
                     continue
-                key = after.states.tobytes() + after.probabilities.round(12).tobytes()
+                key = after.states.tobytes() + after.probabilities.round(_DIGITS).tobytes()
                 before = following.get(key)
                 following[key] = (p * q + before[0], before[1]) if before else (p * q, policy.at(after))
         front, weight = following, weight * model.discount

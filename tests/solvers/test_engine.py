@@ -326,7 +326,8 @@ def check_plans(found: Found) -> None:
     """Vectors of every plan are what the plan graph accumulates, at every state of the plan's class."""
     engine, case, gamma = found.engine, found.case, found.case.model.discount
     plans, start = found.plans(), engine.space.start
-    keeps = [found.gain] if not case.model.n_costs else [found.gain, case.R, *case.C]
+    only_reward = not case.model.n_costs and engine.objective.reward == 1
+    keeps = [case.R] if only_reward else [found.gain, case.R, *case.C]
     assert len(engine.space.gain) == len(keeps)
     first = dict(zip(plans, np.cumsum([0] + [found.vectors(p).shape[1] for p in plans])[:-1].tolist(), strict=True))
     n = sum(found.vectors(p).shape[1] for p in plans)
@@ -475,11 +476,26 @@ def test_another_objective_on_the_same_engine(case: Dense, options: EngineOption
         check_plans(found)
 
 
-def test_an_engine_without_costs_has_no_other_objective() -> None:
+def test_an_engine_without_costs_goes_on_with_its_reward() -> None:
     case = random_model(np.random.default_rng(0), n_costs=0)
-    engine = Engine(case.model, Objective(1.0, np.zeros(0)))
-    with pytest.raises(rc.InputError, match="without costs"):
-        engine.retarget(Objective(1.0, np.zeros(0)))
+    engine = searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=1000)
+    before = (engine.lower, engine.upper, engine.sizes)
+    engine.retarget(Objective(1.0, np.zeros(0)))
+    assert (engine.lower, engine.upper, engine.sizes) == before
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 3.0])
+def test_a_share_of_the_reward_is_an_objective_without_costs(share: float) -> None:
+    case = random_model(np.random.default_rng(7), 3, 2, 2, 0, density=1.0, deterministic=0.0, discount=0.5)
+    low, high = reference.value_interval(case, case.R, case.model.initial_belief, size=300)
+    engine = searched(case, Objective(share, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=10_000)
+    assert engine.lower <= share * high + 1e-9
+    assert engine.upper >= share * low - 1e-9
+    assert engine.upper - engine.lower <= 0.1
+    check_plans(Found(case, engine))
+    reward, cost, sure = engine.best_totals()
+    assert reward == pytest.approx(engine.lower / share if share else reward)
+    assert cost.shape == sure.shape == (0,)
 
 
 # The search as a whole

@@ -112,9 +112,10 @@ def test_small_problems_against_expansion(name: str, objective: Any) -> None:
 
 def test_the_least_cost_of_the_counterexample() -> None:
     """Look, and then take the tunnel that costs less after what was seen."""
-    result = least_cost_policy(rc.problems.make("ce"))
-    assert result.lower <= 3.5 <= result.upper
-    assert result.cost == pytest.approx([3.5], abs=1e-4)
+    model = rc.problems.make("ce")
+    result = least_cost_policy(model)
+    assert result.lower <= 3.5 * model.discount <= result.upper
+    assert result.cost == pytest.approx([3.5 * model.discount], abs=1e-9)
 
 
 def test_ties_in_cost_are_broken_by_reward() -> None:
@@ -350,6 +351,11 @@ def test_progress_is_told_of_each_slice() -> None:
         ({"objective": None}, "must be 1 finite numbers"),
         ({"objective": ["much"]}, "must be 1 finite numbers"),
         ({"objective": {"cost": 1.0}}, "must be 1 finite numbers"),
+        ({"epsilon": "small"}, "epsilon must be at least 0, not 'small'"),
+        ({"time_limit": "long"}, "the time limit must be above 0, not 'long'"),
+        ({"memory_limit": 0}, "the memory limit must be above 0, not 0"),
+        ({"memory_limit": float("nan")}, "the memory limit must be above 0, not nan"),
+        ({"epsilom": 1}, "solver 'sarsop' has no option 'epsilom'; did you mean 'epsilon'?"),
     ],
 )
 def test_bad_arguments_are_named(options: dict[str, Any], complaint: str) -> None:
@@ -371,10 +377,24 @@ def test_costs_that_are_not_there_or_not_named_are_refused() -> None:
     assert sarsop(several, objective="cost:cost1", time_limit=1).objective == "cost 'cost1'"
 
 
+def test_what_doubles_cannot_hold_is_refused() -> None:
+    case = random_model(np.random.default_rng(0), n_costs=1)
+    model = case.model._changed(arrays=case.model.arrays._replace(reward=case.R * 1e305))
+    with pytest.raises(rc.InputError, match="too large"):
+        sarsop(model)
+    with pytest.raises(rc.InputError, match="too large"):
+        sarsop(case.model, objective=1e308)
+
+
+def test_only_models_are_solved() -> None:
+    with pytest.raises(rc.InputError, match="'tiger' is no model"):
+        rc.solve("tiger")  # type: ignore[arg-type]  # that is the point
+
+
 def test_unknown_solvers_are_refused_with_a_hint() -> None:
     with pytest.raises(rc.InputError, match="unknown solver 'sarsp'; did you mean 'sarsop'?"):
         rc.solve(rc.problems.make("tiger"), "sarsp")
-    with pytest.raises(rc.InputError, match="unknown solver 'xyz'$"):
+    with pytest.raises(rc.InputError, match=r"unknown solver 'xyz' \(known: sarsop\)"):
         rc.solve(rc.problems.make("tiger"), "xyz")
 
 

@@ -14,7 +14,10 @@ from ..errors import InputError
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a path where no file can be made, before the work that is to be written there."""
-    folder = Path(os.path.realpath(os.fsdecode(path))).parent
+    target = Path(os.path.realpath(os.fsdecode(path)))
+    folder = target.parent
+    if target.is_dir():
+        raise InputError(f"cannot write {os.fsdecode(path)!r}: Is a directory")
     if not folder.is_dir():
         raise InputError(f"cannot write {os.fsdecode(path)!r}: No such file or directory")
     if not os.access(folder, os.W_OK):

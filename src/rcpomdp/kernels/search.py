@@ -43,7 +43,7 @@ from .store import (
     fill_products,
 )
 
-DONE, FULL = 0, 1
+DONE, FULL, CROWDED = 0, 1, 2
 _MOST_POINTS = 64  # points that one look tests, the newest first
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
@@ -306,14 +306,21 @@ def search(
     epsilon: float,
     tuning: Tuning,
     work: int,
+    trials: int,
+    most_plans: int,
 ) -> tuple[int, int]:
-    """Trials until the root's gap is at most epsilon, `work` is done, or room is short; (status, trials)."""
+    """Trials until the root's gap is at most epsilon, `work` is done, room is short, or there are `most_plans`.
+
+    `trials` counts those of the whole search. Return why the search paused, and the new count. What a search does
+    depends on its own state alone, not on where it is paused.
+    """
     stop = work_done(b) + work
-    trials = 0
     while work_done(b) < stop:
         gap = b.value[root, HI] - b.value[root, LO]
         if gap <= epsilon:
             break
+        if b.used[PLANS] > most_plans:
+            return CROWDED, trials
         b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
         share = tuning.share if trials % 2 == 0 else tuning.wide_share
         if trial(x, b, g, w, discount, root, max(epsilon, share * gap), tuning) == FULL:

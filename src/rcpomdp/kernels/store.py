@@ -33,7 +33,8 @@ BELIEFS, POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS = range(7)
 # ... and the work done so far, by what it was done for
 MAKING_BELIEFS, TESTING_PLANS, MAKING_PLANS, UPPER_BACKUPS, TESTING_POINTS = range(7, 12)
 
-_SAME = 1e-12  # relative difference below which two probabilities are rounding of one
+SAME = 1e-14  # relative difference below which two probabilities are rounding of one
+_ZERO = 2e-14  # relative size below which a difference is rounding of zero
 _GRID = 2.0**40  # probabilities are hashed on a grid this fine
 
 
@@ -101,7 +102,7 @@ def _same(b: Store, i: int, h: int, cls: int, state: IndexArray, prob: FloatArra
         return False
     at = b.info[i, OFFSET]
     for j in range(n):  # noqa: SIM110 - compiled code has no all()
-        if b.state[at + j] != state[j] or abs(b.prob[at + j] - prob[j]) > _SAME * prob[j]:
+        if b.state[at + j] != state[j] or abs(b.prob[at + j] - prob[j]) > SAME * prob[j]:
             return False
     return True
 
@@ -336,7 +337,7 @@ def _tip(b: Store, w: Scratch, child: int, weight: float, first: int, last: int,
             p = b.prob[at + j]
             j += 1
         rest = p - weight * w.acc[s] / mass
-        if rest > 1e-11 * p:  # what is zero but for rounding is the boundary
+        if rest > _ZERO * p:  # what is zero but for rounding is the boundary
             w.state[n] = s
             w.prob[n] = rest
             total += rest

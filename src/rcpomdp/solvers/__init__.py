@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from ..errors import InputError, did_you_mean
@@ -19,9 +20,20 @@ SOLVERS = {
 
 
 def solve(model: CPOMDP, solver: str = "sarsop", **options: Any) -> Result:
-    """Run a solver by name; `options` are its own, such as ``epsilon`` and ``time_limit``."""
+    """Run a solver by name.
+
+    Options are the solver's own. For "sarsop" (see `rcpomdp.solvers.sarsop.sarsop`): ``objective="reward"``,
+    ``"cost"``, ``"cost:NAME"`` or weights λ; ``epsilon=1e-3``, the absolute gap to stop at; ``time_limit`` in seconds;
+    ``memory_limit`` in bytes; ``progress``, a function called with the bounds now and then.
+    """
+    if not isinstance(model, CPOMDP):
+        raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     if solver not in SOLVERS:
-        raise InputError(f"unknown solver {solver!r}{did_you_mean(solver, SOLVERS)}")
+        raise InputError(f"unknown solver {solver!r}{did_you_mean(solver, SOLVERS)} (known: {', '.join(SOLVERS)})")
     module, _, name = SOLVERS[solver][1].partition(":")
     run: Callable[..., Result] = getattr(import_module(module, __name__), name)
+    known = list(signature(run).parameters)[1:]
+    for option in options:
+        if option not in known:
+            raise InputError(f"solver {solver!r} has no option {option!r}{did_you_mean(option, known)}")
     return run(model, **options)

@@ -16,7 +16,6 @@ from .._types import FloatArray
 from ..bounds.fib import fib_vectors
 from ..bounds.mdp import mdp_q_values
 from ..classes import in_class_order, observability_classes, one_class
-from ..errors import InputError
 from ..kernels import plans as plan_kernels
 from ..kernels import search as search_kernels
 from ..kernels import store as store_kernels
@@ -28,12 +27,14 @@ from ..kernels.store import (
     MAKING_BELIEFS,
     PLAN,
     PLANS,
+    SAME,
 )
 from ..model import CPOMDP
 from ..policies import ControllerPolicy
 from . import storage
 
 _ROUNDS = 10  # of backups over all beliefs after a change of objective
+_NO_LIMIT = 2**62
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
 
 
@@ -92,7 +93,8 @@ class Engine:
         self.classes = observability_classes(model) if self.options.classes else one_class(model)
         self.ordered = in_class_order(model, self.classes)
         m, objective_gain = self.ordered.arrays, self._objective_gain()
-        self._keeps_reward = model.n_costs > 0  # else the reward is the objective, and one row does
+        # Without costs the reward is the objective, and one row does.
+        self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
         hint = self._hint(objective_gain)
         self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), hint)
@@ -103,7 +105,7 @@ class Engine:
         self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         self.trials = 0
-        self._forget_at = int(self.store.used[PLANS]) + _FIRST_FORGET
+        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.options.forget else _NO_LIMIT
 
     # Bounds
 
@@ -134,6 +136,18 @@ class Engine:
         return {name: int(done) for name, done in zip(names, self.store.used[MAKING_BELIEFS:], strict=True)}
 
     @property
+    def slack(self) -> float:
+        """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound.
+
+        Beliefs that differ by δ in sum differ in value by at most δ times the span of the values; each backup may add
+        that much, and the roundings of its sums, to a bound.
+        """
+        blind = self.plans.value[: self.space.gain.size]
+        highest, lowest = float(self.space.hint.max()), float(blind.min())
+        largest = max(abs(highest), abs(lowest), float(np.abs(self.space.gain[0]).max()))
+        return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
+
+    @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of beliefs and plans."""
         return int(self.store.used[BELIEFS]), int(self.store.used[PLANS])
@@ -145,7 +159,7 @@ class Engine:
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
         while self.work < stop and self.gap > epsilon and not self.out_of_memory:
-            status, trials = search_kernels.search(
+            status, self.trials = search_kernels.search(
                 self.space,
                 self.store,
                 self.plans,
@@ -155,19 +169,20 @@ class Engine:
                 epsilon,
                 tuning,
                 stop - self.work,
+                self.trials,
+                self._most_plans,
             )
-            self.trials += trials
             if status == search_kernels.FULL:
                 more = storage.grown(self.space, self.store, self.plans, self.memory_limit)
                 self.out_of_memory = more is None
                 self.store, self.plans = more or (self.store, self.plans)
-            if self.options.forget and self.store.used[PLANS] > self._forget_at:
-                self._forget()
+            if status == search_kernels.CROWDED:
+                self.forget()
 
     def retarget(self, objective: Objective) -> None:
         """Start again for another objective, with the beliefs, edges, rays and plans there are."""
-        if not self._keeps_reward:
-            raise InputError("this engine was built without costs: it has no other objective")
+        if not self._keeps_reward:  # its one objective is the reward
+            return
         self.objective = objective
         x = self.space
         x.gain[0] = self._objective_gain()
@@ -224,10 +239,10 @@ class Engine:
         """Bytes allocated."""
         return storage.memory(self.store, self.plans)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Take plans off the lists that are best at no belief, once there are many more than at the last look."""
         listed = plan_kernels.forget_idle(self.store, self.plans, int(self.store.used[BELIEFS]))
-        self._forget_at = int(self.store.used[PLANS]) + max(_FIRST_FORGET, listed // 2)
+        self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
     def _objective_gain(self) -> FloatArray:
         """μR − λ·C, [S, A]."""

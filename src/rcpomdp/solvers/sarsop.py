@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def sarsop(
     objective : "reward"; "cost" or "cost:NAME" for the least expected cost, ties broken by reward; or λ, a number
         or one per cost, for ``R − λ·C``. Bounds are on the objective's optimal value.
     epsilon : gap to stop at
-    time_limit : seconds of search and set-up; None is unlimited
+    time_limit : seconds of set-up and search, looked at once the starting bounds are there; None is unlimited
     memory_limit : bytes that beliefs and plans may take
     warm_start : an engine of the same model (`Result` of an earlier call keeps none; make one with `Engine`), whose
         beliefs and plans are used again for this objective
@@ -64,12 +65,15 @@ def sarsop(
     >>> result.status, bool(1.933 < result.lower <= result.upper < 1.935)
     ('optimal', True)
     """
-    started = time.perf_counter()
-    if not epsilon >= 0:
+    if not _is_number(epsilon) or not epsilon >= 0:
         raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and (not _is_number(time_limit) or not time_limit > 0):
         raise InputError(f"the time limit must be above 0, not {time_limit!r}")
+    if not _is_number(memory_limit) or not memory_limit > 0:
+        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
     goal = _goal(model, objective, epsilon)
+    _load_kernels()
+    started = time.perf_counter()
     if warm_start is None:
         engine = Engine(model, goal.objective, options, memory_limit)
     else:
@@ -114,16 +118,19 @@ def _search(
 ) -> str:
     """Search in slices of time until something ends it; return what did."""
     work, idle, share = 200_000, 0, None
-    while (gap := trace[-1].upper - trace[-1].lower) > epsilon:
+    # The gap that is reported allows for rounding, and must be the one that meets epsilon.
+    inner_epsilon = epsilon - 2 * (goal.tie + engine.slack)
+    if inner_epsilon <= 0:
+        inner_epsilon = engine.slack  # below it there is only rounding to be gained
+    while not trace[-1].upper - trace[-1].lower <= epsilon:
         before = time.perf_counter()
-        if engine.gap <= goal.rounding(engine.upper):
+        if engine.gap <= inner_epsilon:
             return STALLED
         if before >= deadline:
             return TIME_LIMIT
         if engine.out_of_memory:
             return MEMORY_LIMIT
-        # The gap that is reported allows for rounding, and must be the one that meets epsilon.
-        engine.search(max(0.0, epsilon - max(0.0, gap - engine.gap)), work, share)
+        engine.search(inner_epsilon, work, share)
         now = time.perf_counter()
         work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
         trace.append(_point(engine, goal, now - ready))
@@ -145,19 +152,13 @@ class _Goal:
 
     name: str
     objective: Objective
-    slack: float  # relative allowance for rounding
-    step: float  # the largest terms that one step adds to the objective
     cost: int | None = None  # the cost that is minimised
     tie: float = 0.0  # least and largest thing that breaking ties can add to the objective
-
-    def rounding(self, bound: float) -> float:
-        """At most what rounding has done to a bound; large terms may have cancelled in a small one."""
-        return self.slack * max(self.step, abs(bound))
 
 
 def _goal(model: CPOMDP, objective: Any, epsilon: float) -> _Goal:
     if isinstance(objective, str) and objective == "reward":
-        return _weighted(model, "reward", Objective(1.0, np.zeros(model.n_costs)))
+        return _checked(model, _Goal("reward", Objective(1.0, np.zeros(model.n_costs))))
     if isinstance(objective, str):
         kind, _, name = objective.partition(":")
         if kind != "cost":
@@ -170,7 +171,7 @@ def _goal(model: CPOMDP, objective: Any, epsilon: float) -> _Goal:
     if weights.shape != (model.n_costs,) or not np.isfinite(weights).all():
         raise InputError(f"the weights λ must be {model.n_costs} finite numbers, one per cost, not {objective!r}")
     shown = ", ".join(f"{w:.6g}" for w in weights)
-    return _weighted(model, f"reward - ({shown})·cost", Objective(1.0, weights))
+    return _checked(model, _Goal(f"reward - ({shown})·cost", Objective(1.0, weights)))
 
 
 def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
@@ -183,15 +184,18 @@ def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
     weight = _TIE_BREAK * min(max(epsilon, 1e-9), 1.0) / (largest or 1.0)
     weights = np.zeros(model.n_costs)
     weights[k] = 1.0
-    return _weighted(model, f"cost {model.costs[k]!r}", Objective(weight, weights), cost=k, tie=weight * largest)
+    return _checked(model, _Goal(f"cost {model.costs[k]!r}", Objective(weight, weights), k, weight * largest))
 
 
-def _weighted(model: CPOMDP, name: str, objective: Objective, **rest: Any) -> _Goal:
-    # Sums of doubles are off by about 1e-16 of their size, which a discount near 1 multiplies by 1/(1−γ).
-    slack = max(1e-10, 1e-12 / (1 - model.discount))
-    step = objective.reward * float(np.abs(model.reward).max())
-    step += float(np.abs(objective.costs) @ model.cost.max(axis=(1, 2)))
-    return _Goal(name, objective, slack, step, **rest)
+def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
+    """Refuse an objective whose totals are beyond what doubles hold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = goal.objective.reward * np.abs(model.reward).max()
+        step += np.abs(goal.objective.costs) @ model.cost.max(axis=(1, 2))
+        total = 1e6 * step / (1 - model.discount)
+    if not np.isfinite(total) or not np.isfinite(goal.tie):
+        raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
+    return goal
 
 
 def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
@@ -199,8 +203,8 @@ def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
     if goal.cost is not None:
         # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.
         lower, upper = max(0.0, -upper - goal.tie), -lower + goal.tie
-    lower -= goal.rounding(lower) if goal.cost is None or lower > 0 else 0.0
-    upper += goal.rounding(upper)
+    lower -= engine.slack if goal.cost is None or lower > 0 else 0.0
+    upper += engine.slack
     beliefs, plans = engine.sizes
     return TracePoint(seconds, lower, upper, engine.trials, beliefs, plans)
 
@@ -208,3 +212,24 @@ def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
 def least_cost_policy(model: CPOMDP, cost: Hashable | None = None, **options: Any) -> Result:
     """The policy of least expected cost, ties broken by reward; its `sure_cost` bounds M (what surely suffices)."""
     return sarsop(model, objective="cost" if cost is None else f"cost:{cost}", **options)
+
+
+@cache
+def _load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
+    model = CPOMDP(
+        transition=[[[1.0]]] * 2,
+        observation=[[[1.0]]] * 2,
+        reward=[[0.0, 1.0]],
+        cost=[[1.0, 0.0]],
+        initial_belief=[1.0],
+        discount=0.5,
+    )
+    engine = Engine(model, Objective(1.0, np.zeros(1)))
+    engine.search(0.0, 10)
+    engine.forget()
+    engine.best_totals()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -155,13 +155,16 @@ def grown(x: Space, store: Store, plans: Plans, limit: float) -> tuple[Store, Pl
     added = sum(times * getattr(parts[part], name).nbytes for part, name, _, times in short)
     if memory(store, plans) + added > limit:
         return None
-    for part, name, in_use, times in short:
-        array = getattr(parts[part], name)
-        bigger = np.empty((times * len(array), *array.shape[1:]), dtype=array.dtype)
-        bigger[:in_use] = array[:in_use]
-        parts[part] = parts[part]._replace(**{name: bigger})
-    store, plans = parts["store"], parts["plans"]  # type: ignore[assignment]  # each keeps its kind
-    if 2 * len(store.info) > len(store.table):
-        store = store._replace(table=np.full(4 * len(store.info), NONE))
-        store_kernels.rehash(store)
+    try:
+        for part, name, in_use, times in short:
+            array = getattr(parts[part], name)
+            bigger = np.empty((times * len(array), *array.shape[1:]), dtype=array.dtype)
+            bigger[:in_use] = array[:in_use]
+            parts[part] = parts[part]._replace(**{name: bigger})
+        store, plans = parts["store"], parts["plans"]  # type: ignore[assignment]  # each keeps its kind
+        if 2 * len(store.info) > len(store.table):
+            store = store._replace(table=np.full(4 * len(store.info), NONE))
+            store_kernels.rehash(store)
+    except MemoryError:
+        return None
     return store, plans
