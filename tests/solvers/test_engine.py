@@ -14,7 +14,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp import beliefs
 from rcpomdp.kernels.plans import ACTION, LINKS, OLDER, VALUES
-from rcpomdp.kernels.store import BASE, CLASS, HI, LO, NONE, OFFSET, PLAN, SIZE, TIP, WEIGHT
+from rcpomdp.kernels.store import BASE, CLASS, HI, LO, NONE, OFFSET, PLAN, POINT, SIZE, TIP, WEIGHT
 from rcpomdp.solvers import engine as engine_module
 from rcpomdp.solvers.engine import Engine, EngineOptions, Objective
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_belief, random_model, rngs
@@ -354,9 +354,10 @@ def check_plans(found: Found) -> None:
 
 
 def check_lists(found: Found) -> None:
-    """Beliefs point at the plan they take their bound from, and lists run from young to old."""
+    """Beliefs point at the plan they take their bound from, and lists of plans and points run from young to old."""
     engine = found.engine
-    for i in np.flatnonzero(found.info[:, PLAN] != NONE):
+    with_plan = np.flatnonzero(found.info[:, PLAN] != NONE)
+    for i in with_plan:
         plan, cls = found.info[i, PLAN], found.info[i, CLASS]
         assert engine.plans.info[plan, CLASS] == cls
         here = found.beliefs[i, engine.space.start[cls] : engine.space.start[cls + 1]]
@@ -369,6 +370,14 @@ def check_lists(found: Found) -> None:
             plan = engine.plans.info[plan, OLDER]
         assert listed == sorted(set(listed), reverse=True)
         assert engine.plans.default[cls] in listed
+        assert set(found.info[with_plan][found.info[with_plan, CLASS] == cls, PLAN]) <= set(listed)
+        point, points = engine.store.newest[cls], []
+        while point != NONE:
+            points.append(int(engine.store.point[point]))
+            assert found.info[points[-1], POINT] == point
+            assert engine.store.older[point] < point
+            point = engine.store.older[point]
+        assert sorted(points) == np.flatnonzero((found.info[:, POINT] != NONE) & (found.info[:, CLASS] == cls)).tolist()
 
 
 @SETTINGS

@@ -14,6 +14,7 @@ from .._types import FloatArray, IntArray
 from ..model import CPOMDP
 
 _SWEEPS = 1000
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
@@ -29,7 +30,9 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
         vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
-        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max())) / (1 - gamma))
+        terms = int(np.diff(transition.indptr).max()) + 4
+        rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
+        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / (1 - gamma))
     return vectors
 
 
