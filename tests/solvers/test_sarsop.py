@@ -455,3 +455,18 @@ def test_policies_can_be_saved_and_followed(tmp_path: Any) -> None:
     loaded = rc.load_policy(tmp_path / "policy.rcp", model)
     totals = reference.controller_totals(reference.dense(model), loaded)
     np.testing.assert_allclose(totals, [result.reward, *result.cost], atol=1e-9)
+
+
+@pytest.mark.parametrize("drift", [8e-13, 5e-15])
+@pytest.mark.parametrize("discount", [0.95, 0.99])
+def test_a_belief_that_drifts_by_less_than_it_shows_keeps_the_bounds_apart(drift: float, discount: float) -> None:
+    """Successors that nearly are the belief itself: what is taken for one must be allowed for in the bounds."""
+    model = rc.CPOMDP(
+        transition=[[[1 - drift, drift], [0, 1]]] * 2,
+        observation=[[[1], [1]]] * 2,
+        reward=[[-1.0, 1.0], [1.0, -1.0]],
+        initial_belief=[0.5, 0.5],
+        discount=discount,
+    )
+    result = rc.solve(model, "sarsop", epsilon=1e-9, time_limit=2)
+    assert result.lower <= rc.evaluate(model, result.policy).reward <= result.upper
