@@ -7,6 +7,8 @@ for what a controller accumulates. `gain [S, A]` is whatever is accumulated: rew
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from rcpomdp.model import CPOMDP
@@ -28,8 +30,9 @@ def renumbered(case: Dense, order: np.ndarray) -> Dense:
 
 
 def tolerance(case: Dense, gain: np.ndarray) -> float:
-    """What rounding may do to a value: 1e-9 of the largest that there can be."""
-    return 1e-9 * (1e-3 + float(np.abs(gain).max())) / (1 - case.model.discount)
+    """What rounding may do to a value: 1e-9 of the largest that there can be, and more if the discount is near 1."""
+    gamma = case.model.discount
+    return (1e-9 + 1e-14 / (1 - gamma)) * (1e-3 + float(np.abs(gain).max(initial=0.0))) / (1 - gamma)
 
 
 def branches(case: Dense, b: np.ndarray, a: int) -> list[tuple[int, float, np.ndarray]]:
@@ -96,6 +99,19 @@ def blind_vectors(case: Dense, gain: np.ndarray) -> np.ndarray:
     """What each action taken for ever accumulates, [A, S]."""
     eye = np.eye(len(gain))
     return np.array([np.linalg.solve(eye - case.model.discount * t, g) for t, g in zip(case.T, gain.T, strict=True)])
+
+
+def exact_totals(T: np.ndarray, gain: np.ndarray, gamma: float) -> list[Fraction]:
+    """``x = g + γTx`` in rational arithmetic, by Gauss and Jordan; the matrix is diagonally dominant."""
+    n = len(gain)
+    rows = [[Fraction(int(i == j)) - Fraction(gamma) * Fraction(T[i, j]) for j in range(n)] for i in range(n)]
+    rows = [[*row, Fraction(g)] for row, g in zip(rows, gain, strict=True)]
+    for i in range(n):
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for j in range(n):
+            if j != i:
+                rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
+    return [row[n] for row in rows]
 
 
 def point_vectors(case: Dense, gain: np.ndarray, points: np.ndarray, sweeps: int) -> np.ndarray:

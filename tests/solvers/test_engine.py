@@ -209,7 +209,7 @@ def test_a_model_that_ends_has_tight_bounds_near_discount_one(seed: int) -> None
 def check_store(found: Found) -> int:
     """Each belief is a distribution within one class and stands there once; edges are Bayes' rule; rays mix."""
     engine, b = found.engine, found.beliefs
-    np.testing.assert_allclose(b.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(b.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     class_of = engine.space.class_of
     for i in range(len(b)):
         support = np.flatnonzero(b[i])
@@ -231,7 +231,7 @@ def check_store(found: Found) -> int:
     weight = found.value[with_ray, WEIGHT][:, None]
     assert ((weight > 0) & (weight < 1)).all()
     mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
-    np.testing.assert_allclose(mixed, b[with_ray], atol=1e-9)
+    np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=1e-9)
     assert (found.info[with_ray, CLASS] == found.info[found.info[with_ray, BASE], CLASS]).all()
     return len(with_ray)
 
@@ -302,7 +302,7 @@ def test_rays_mix_when_observations_nearly_agree(difference: float) -> None:
     with_ray = np.flatnonzero(found.info[:, BASE] != NONE)
     weight, b = found.value[with_ray, WEIGHT][:, None], found.beliefs
     mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
-    np.testing.assert_allclose(mixed, b[with_ray], atol=2e-11)
+    np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=2e-11)
 
 
 @pytest.mark.parametrize("options", [{}, {"least_drop": 0.0, "lazy_actions": False}], ids=["as it is", "all points"])
@@ -347,10 +347,9 @@ def check_plans(found: Found) -> None:
             chain[rows, columns] += step[:, there] * case.Z[a][there, o]
             left[there] -= case.Z[a][there, o]
         # Whatever can be observed has a successor in the class it leads to.
-        np.testing.assert_allclose(left[step.any(axis=0)], 0.0, atol=1e-12)
+        np.testing.assert_allclose(left[step.any(axis=0)], 0.0, rtol=0, atol=1e-12)
     exact = np.linalg.solve(np.eye(n) - gamma * chain, gain)
-    np.testing.assert_allclose(claimed, exact, atol=found.tolerance)
-    assert (claimed[:, 0] <= exact[:, 0] + 1e-3 * found.tolerance / (1 - gamma)).all()
+    np.testing.assert_allclose(claimed, exact, rtol=0, atol=found.tolerance)
 
 
 def check_lists(found: Found) -> None:
@@ -386,6 +385,20 @@ def test_vectors_are_what_the_plan_graph_accumulates(data: st.DataObject, case: 
     found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-4, work=2000))
     check_plans(found)
     check_lists(found)
+
+
+@pytest.mark.parametrize("forget", [True, False])
+def test_idle_plans_leave_the_lists_but_not_the_graph(forget: bool) -> None:
+    case = reference.dense(rc.problems.make("tiger", discount=0.95))
+    options = EngineOptions(forget=forget)
+    found = Found(case, searched(case, Objective(1.0, np.zeros(1)), options, epsilon=0.01, work=100_000))
+    listed, plan = 0, found.engine.plans.newest[0]
+    while plan != NONE:
+        listed, plan = listed + 1, found.engine.plans.info[plan, OLDER]
+    assert found.engine.sizes[1] > 50
+    assert (listed < found.engine.sizes[1]) == forget
+    check_lists(found)
+    check_plans(found)
 
 
 def sure_costs_hold(found: Found, plan: int, start: np.ndarray, depth: int) -> None:
@@ -479,7 +492,7 @@ def test_another_objective_on_the_same_engine(case: Dense, options: EngineOption
         for plan in found.plans():
             rows = found.vectors(plan)
             weighed = objective.reward * rows[1] - objective.costs @ rows[2:]
-            np.testing.assert_allclose(rows[0], weighed, atol=loose)
+            np.testing.assert_allclose(rows[0], weighed, rtol=0, atol=loose)
     check_store(found)
     if engine.sizes[1] <= 300:
         check_plans(found)
@@ -594,6 +607,7 @@ def test_without_choice_the_value_is_that_of_the_chain(case: Dense) -> None:
     np.testing.assert_allclose(
         engine.best_totals()[1],
         [case.model.initial_belief @ reference.blind_vectors(case, c)[0] for c in case.C],
+        rtol=0,
         atol=1e-9,
     )
 
