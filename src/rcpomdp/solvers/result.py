@@ -14,6 +14,7 @@ from ..policies import Policy
 OPTIMAL = "optimal"  # the gap is at most epsilon
 TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupted"
 STALLED = "stalled"  # rounding leaves nothing to improve
+INFEASIBLE = "infeasible"  # proven: no policy keeps the budget
 
 
 class TracePoint(NamedTuple):
@@ -43,6 +44,13 @@ class Result:
     seconds: float  # of search
     setup_seconds: float  # of starting bounds and whatever else comes first
     trace: list[TracePoint] = field(repr=False)
+    variant: str | None = None  # of the algorithm, where it has several
+    admissible: bool | None = None  # proven to keep the budget in every history; None: the solver makes no such claim
+    horizon: int | None = None  # steps for which the budget is proven to hold; None: for ever, or no claim
+    nodes: int | None = None  # of the search, beliefs with a budget left
+    seed: int | None = None  # of a solver with random choices
+    suffices: FloatArray | None = None  # [K] a budget that some known policy keeps in every history
+    needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
 
     @property
     def gap(self) -> float:
@@ -54,6 +62,7 @@ class Result:
         last = self.trace[-1]
         return {
             "solver": self.solver,
+            "variant": self.variant,
             "objective": self.objective,
             "status": self.status,
             "lower": finite(self.lower),
@@ -62,11 +71,20 @@ class Result:
             "reward": finite(self.reward),
             "cost": [finite(float(c)) for c in self.cost],
             "sure_cost": [finite(float(c)) for c in self.sure_cost],
+            "admissible": self.admissible,
+            "horizon": self.horizon,
             "seconds": self.seconds,
             "setup_seconds": self.setup_seconds,
             "trials": last.trials,
             "beliefs": last.beliefs,
             "plans": last.plans,
+            "nodes": self.nodes,
+            "seed": self.seed,
+            **{
+                name: [finite(float(c)) for c in budget]
+                for name, budget in (("suffices", self.suffices), ("needed", self.needed))
+                if budget is not None
+            },
         }
 
     def __repr__(self) -> str:
