@@ -11,10 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rcpomdp as rc
 from rcpomdp import cli, output
+from rcpomdp.solvers import SOLVERS, Result, TracePoint
+from test_policy_file import npy, rewritten
 
 COMMAND = [sys.executable, "-m", "rcpomdp"]
 
@@ -129,22 +132,35 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
         (["info", "tiger", "-p", "discount=1"], "discount is 1.0, outside [0, 1)"),
         (["info", "tiger", "-p", "budget=-1"], "budget of 'cost' is -1, below 0"),
         (["info", "rs-5-7", "-p", "budget=2"], "budget is 2, but without costs it must be None"),
-        (["solve", "tiger", "--solver", "sarsap"], "unknown solver 'sarsap'; did you mean 'sarsop'? (known: sarsop)"),
-        (["solve", "tiger", "--epsilon", "-1"], "epsilon must be at least 0, not -1.0"),
-        (["solve", "tiger", "--time-limit", "0"], "the time limit must be above 0, not 0.0"),
         (
-            ["solve", "tiger", "--objective", "fun"],
+            ["solve", "tiger", "--solver", "sarsap"],
+            f"unknown solver 'sarsap'; did you mean 'sarsop'? (known: {', '.join(SOLVERS)})",
+        ),
+        (["solve", "tiger", "--solver", "sarsop", "--epsilon", "-1"], "epsilon must be at least 0, not -1.0"),
+        (["solve", "tiger", "--solver", "sarsop", "--time-limit", "0"], "the time limit must be above 0, not 0.0"),
+        (
+            ["solve", "tiger", "--solver", "sarsop", "--objective", "fun"],
             "the objective is 'reward', 'cost', 'cost:NAME' or weights λ, not 'fun'",
         ),
         (
-            ["solve", "tiger", "--objective", "1,2"],
+            ["solve", "tiger", "--solver", "sarsop", "--objective", "1,2"],
             "the weights λ must be 1 finite numbers, one per cost, not [1.0, 2.0]",
         ),
-        (["solve", "rs-5-7", "--objective", "cost"], "the model has no cost to minimise"),
+        (["solve", "rs-5-7", "--solver", "sarsop", "--objective", "cost"], "the model has no cost to minimise"),
         (
             ["solve", "tiger", "--out", "nowhere/policy.rcp"],
             "cannot write 'nowhere/policy.rcp': No such file or directory",
         ),
+        (["solve", "tiger", "--budget", "1", "--budget", "2"], "budget has length 2, but the model has 1 cost"),
+        (["solve", "tiger", "--budget", "much"], "budget 'much' is not a number"),
+        (["solve", "tiger", "--budget", "nan"], "budget of 'cost' is not a number"),
+        (["solve", "rs-5-7", "--budget", "1"], "budget has length 1, but the model has 0 costs"),
+        (["solve", "tiger", "--solver", "sarsop", "--variant", "paper"], "solver 'sarsop' has no option 'variant'"),
+        (["solve", "tiger", "--solver", "sarsop", "--seed", "1"], "solver 'sarsop' has no option 'seed'"),
+        (["info", "none.rcp"], "policy file 'none.rcp' does not exist"),
+        (["verify", "none.rcp"], "policy file 'none.rcp' does not exist"),
+        (["verify", "tests"], "'tests' is not a file"),
+        (["simulate", "--policy", "random"], "policy 'random' names no problem; give it with --problem"),
         (
             ["simulate", "--problem", "tiger", "--policy", "blind:lisen"],
             "action 'lisen' is not declared; did you mean 'listen'?",
@@ -170,7 +186,8 @@ def test_a_wrong_option_explains_itself_and_exits_with_2(run) -> None:
 
 def test_solve_prints_bounds_and_saves_a_policy_of_that_value(run, tmp_path: Path) -> None:
     path = tmp_path / "policy.rcp"
-    told = json.loads(run("solve", "crs-4-4", "--epsilon", "0.01", "--out", str(path), "--json").out)
+    words = ["solve", "crs-4-4", "--solver", "sarsop", "--epsilon", "0.01", "--out", str(path)]
+    told = json.loads(run(*words, "--json").out)
     assert (told["problem"], told["solver"], told["status"]) == ("crs-4-4", "sarsop", "optimal")
     assert told["upper"] - told["lower"] == told["gap"] <= 0.011
     assert told["lower"] <= 16.9265 <= told["upper"] + 0.001
@@ -178,16 +195,16 @@ def test_solve_prints_bounds_and_saves_a_policy_of_that_value(run, tmp_path: Pat
     exact = rc.evaluate(model, rc.load_policy(path, model))
     assert exact.reward == pytest.approx(told["reward"])
     assert exact.cost.tolist() == pytest.approx(told["cost"])
-    ran = run("solve", "crs-4-4", "--epsilon", "0.01", "--out", str(path))
+    ran = run(*words)
     assert "rcpomdp: cost 2.4234 is above its budget: sarsop does not look at budgets" in ran.err.splitlines()
     assert f"rcpomdp: policy saved to {path}" in ran.err.splitlines()
-    table = run("solve", "crs-4-4", "--objective", "4.15", "--epsilon", "0.02").out
+    table = run("solve", "crs-4-4", "--solver", "sarsop", "--objective", "4.15", "--epsilon", "0.02").out
     assert "8.145" in table
 
 
 def test_solve_stops_at_its_limit_with_exit_code_4(run, tmp_path: Path) -> None:
     path = tmp_path / "policy.rcp"
-    ran = run("solve", "tag", "--time-limit", "0.5", "--json", "--out", str(path))
+    ran = run("solve", "tag", "--solver", "sarsop", "--time-limit", "0.5", "--json", "--out", str(path))
     told = json.loads(ran.out)
     assert (ran.code, told["status"]) == (4, "time limit")
     assert told["lower"] < told["upper"]
@@ -195,9 +212,168 @@ def test_solve_stops_at_its_limit_with_exit_code_4(run, tmp_path: Path) -> None:
     assert path.exists()
 
 
+def fake_arcs(
+    model, *, variant="levels", epsilon=1e-3, time_limit=None, memory_limit=8e9, seed=0, progress=None
+) -> Result:
+    """Stands in for a solver that keeps budgets: listens as often as there is budget for, then opens for ever."""
+    listens = next(t for t in range(100) if sum(0.75**i for i in range(t + 1)) > model.spending_limit[0])
+    action = [0] * listens + [1]
+    successor = [[min(i + 1, listens)] * 2 for i in range(listens + 1)]
+    policy = rc.policies.ControllerPolicy(model, action, successor)
+    exact = rc.evaluate(model, policy)
+    status = {"levels": "optimal", "paper": "time limit"}.get(variant, variant)
+    nothing = variant == "stalled"
+    return Result(
+        solver="arcs",
+        objective="reward",
+        status=status,
+        lower=-float("inf") if nothing else exact.reward,
+        upper=exact.reward + (epsilon if variant == "levels" else 1.0),
+        reward=exact.reward,
+        cost=exact.cost,
+        sure_cost=exact.cost,
+        policy=policy,
+        seconds=0.5,
+        setup_seconds=0.25,
+        trace=[TracePoint(0.5, exact.reward, exact.reward, 1, 2, 3)],
+        variant=variant,
+        admissible=variant != "paper",
+        horizon=2 if variant == "paper" else None,
+        nodes=7,
+        seed=seed,
+        suffices=np.array([2.5]) if variant == "infeasible" else None,
+        needed=np.array([2.25]) if variant == "infeasible" else None,
+    )
+
+
+@pytest.fixture
+def arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOLVERS, "arcs", ("a stand-in", f"{__name__}:fake_arcs"))
+
+
+@pytest.mark.usefixtures("arcs")
+def test_arcs_is_the_default_and_its_options_are_passed(run) -> None:
+    ran = run("solve", "tiger", "--budget", "1.5", "--seed", "3", "--epsilon", "0.5", "--json")
+    told = json.loads(ran.out)
+    assert (ran.code, told["solver"], told["variant"], told["status"]) == (0, "arcs", "levels", "optimal")
+    assert (told["seed"], told["epsilon"], told["time_limit"], told["budget"]) == (3, 0.5, None, [1.5])
+    assert told["gap"] == pytest.approx(0.5)
+    assert told["cost"] == told["sure_cost"] == [1.0]
+    wanted = {"problem", "reward", "admissible", "horizon", "seconds", "setup_seconds", "nodes", "beliefs", "plans"}
+    assert wanted <= told.keys()
+    assert json.loads(run("solve", "tiger", "--json").out)["epsilon"] == 1e-3
+    assert json.loads(run("solve", "tiger", "--budget", "inf", "--json", "--solver", "sarsop").out)["budget"] == [None]
+    ran = run("solve", "tiger", "--objective", "cost")
+    assert (ran.code, ran.out, ran.err) == (2, "", "rcpomdp: solver 'arcs' has no option 'objective'\n")
+
+
+@pytest.mark.usefixtures("arcs")
+@pytest.mark.parametrize(
+    ("variant", "code", "said"),
+    [
+        (
+            "infeasible",
+            3,
+            "infeasible: no policy keeps the budget in every history: cost 2 is given, at least 2.25 is needed, "
+            "2.5 suffices",
+        ),
+        ("paper", 4, "time limit: the gap is 1, above 0.001"),
+        ("memory limit", 4, "memory limit: the gap is 1, above 0.001"),
+        ("interrupted", 4, "interrupted: the gap is 1, above 0.001"),
+        ("stalled", 4, "stalled: no policy that keeps the budget was found yet, and none is worth more than -"),
+    ],
+)
+def test_every_status_has_its_exit_code_and_sentence(run, tmp_path: Path, variant: str, code: int, said: str) -> None:
+    path = tmp_path / "policy.rcp"
+    ran = run("solve", "tiger", "--budget", "2", "--variant", variant, "--json", "--out", str(path))
+    assert ran.code == code
+    assert ran.err.splitlines()[-1].startswith(f"rcpomdp: {said}")
+    assert json.loads(ran.out)["variant"] == variant
+    assert rc.policy_info(path)["claims"]["variant"] == variant
+    if variant == "paper":
+        assert "rcpomdp: the policy is not proven to keep the budget in every history, but for 2 steps" in ran.err
+    assert json.loads(ran.out)["lower"] is None if variant == "stalled" else True
+
+
+@pytest.mark.usefixtures("arcs")
+def test_a_solved_policy_is_described_verified_and_simulated_by_its_file(run, tmp_path: Path) -> None:
+    path = str(tmp_path / "policy.rcp")
+    assert run("solve", "tiger", "-p", "accuracy=0.9", "--budget", "1.75", "--out", path).code == 0
+
+    told = json.loads(run("info", path, "--json").out)
+    assert (told["file"], told["kind"], told["nodes"], told["budget"]) == (path, "controller", 3, [1.75])
+    assert told["problem"] == {"name": "tiger", "parameters": {"accuracy": 0.9}}
+    assert told["claims"]["solver"] == "arcs"
+    table = run("info", path).out
+    assert "tiger -p accuracy=0.9" in table
+    assert "1.75" in table
+    assert run("info", path, "-p", "x=1").err == f"rcpomdp: policy file {path!r} takes no parameters\n"
+
+    ran = run("verify", path)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "VERIFIED")
+    assert "most spent" in ran.out
+    told = json.loads(run("verify", path, "--json").out)
+    assert (told["verified"], told["reason"], told["most_spent"]) == (True, None, [1.75])
+    assert told["claims"]["cost"] == told["cost"] == [1.75]
+    ran = run("verify", path, "--budget", "1.5", "--json")
+    assert (ran.code, json.loads(ran.out)["budget"]) == (1, [1.5])
+    ran = run("verify", path, "--problem", "tiger", "-p", "accuracy=0.9", "-p", "budget=1")
+    assert ran.code == 1
+    assert ran.out.startswith("NOT VERIFIED: after listen:hear-left (2 times) the policy has spent 1.75 > 1")
+    assert run("verify", path, "--problem", "tiger").code == 2  # the accuracy differs
+    assert "made for another model" in run("verify", path, "-p", "accuracy=0.8").err
+
+    told = json.loads(run("simulate", "--policy", path, "--runs", "20", "--json").out)
+    assert (told["problem"], told["costs"][0]["budget"]) == ("tiger", 1.75)
+    assert told["violation_rate"]["mean"] == 0
+    told = json.loads(run("simulate", "--policy", path, "--runs", "20", "--budget", "1.5", "--json").out)
+    assert told["violation_rate"]["mean"] == 1
+    assert json.loads(run("simulate", "--policy", path, "-p", "budget=9", "--json").out)["costs"][0]["budget"] == 9
+
+
+@pytest.mark.usefixtures("arcs")
+def test_a_changed_action_in_a_file_is_caught(run, tmp_path: Path) -> None:
+    """The bytes of the controller's actions are changed inside the archive, which stays a valid one."""
+    path = tmp_path / "policy.rcp"
+    run("solve", "tiger", "--budget", "1.75", "--out", str(path))
+    changed = np.array([0, 0, 0])  # the last node listens for ever in place of opening
+    rewritten(path, entries={"0.npy": npy(changed)})
+    ran = run("verify", str(path))
+    assert ran.code == 1
+    assert "NOT VERIFIED: after listen:hear-left (3 times) the policy has spent 2.3125 > 1.75" in ran.out
+    rewritten(path, entries={"0.npy": npy(np.array([0, 0, 2]))})  # opens the other door: worth the same
+    assert run("verify", str(path)).code == 0
+    rewritten(path, entries={"0.npy": npy(np.array([1, 0, 1]))})  # spends less, and is worth less
+    ran = run("verify", str(path), "--json")
+    assert (ran.code, json.loads(ran.out)["verified"]) == (1, False)
+    assert "lower bound" in json.loads(ran.out)["reason"]
+
+
+def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
+    model = rc.problems.make("tiger")
+    path = tmp_path / "policy.rcp"
+    rc.save_policy(path, rc.policies.blind(model, "open-left"), model)
+    ran = run("verify", str(path))
+    assert (ran.code, ran.err) == (
+        2,
+        f"rcpomdp: policy file {str(path)!r} does not name its problem; give it with --problem\n",
+    )
+    assert run("verify", str(path), "--problem", "tiger").code == 0
+    rc.save_policy(path, rc.policies.fib(model), model)
+    ran = run("verify", str(path), "--problem", "tiger")
+    sentence = "only controllers and mixtures of them can be verified, not a AlphaPolicy"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"rcpomdp: {sentence}\n")
+
+
+def test_the_live_line_copes_with_no_policy_yet() -> None:
+    line = output.bounds_line(TracePoint(3.0, -float("inf"), 1.5, 1, 2000, 3))
+    assert line == "3 s, no policy within the budget yet, at most 1.5, 2,000 beliefs, 3 plans"
+    assert "[1, 1.5], gap 0.5" in output.bounds_line(TracePoint(3.0, 1.0, 1.5, 1, 2, 3))
+
+
 def test_solvers_are_listed(run) -> None:
     assert "sarsop" in run("solvers").out
-    assert json.loads(run("solvers", "--json").out)[0]["name"] == "sarsop"
+    assert "sarsop" in [row["name"] for row in json.loads(run("solvers", "--json").out)]
 
 
 def test_rows_that_cannot_be_written_leave_nothing_behind(run, tmp_path: Path) -> None:
@@ -252,7 +428,7 @@ def test_an_interrupt_prints_the_runs_done_and_exits_with_4(workers: str) -> Non
 
 def test_an_interrupted_solve_prints_its_bounds_and_exits_with_4(tmp_path: Path) -> None:
     path = tmp_path / "policy.rcp"
-    words = ["solve", "rs-7-8", "--epsilon", "0", "--json", "--out", str(path)]
+    words = ["solve", "rs-7-8", "--solver", "sarsop", "--epsilon", "0", "--json", "--out", str(path)]
     for wait in (4, 8, 16, 32, 64):  # a slow machine may still be setting up
         process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(wait)

@@ -71,6 +71,68 @@ def test_a_mixture_comes_back_and_the_bytes_are_always_the_same(saved: Path, tmp
     assert (tmp_path / "again.rcp").read_bytes() == saved.read_bytes()
 
 
+def test_claims_and_the_problem_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "policy.rcp"
+    claims = {"reward": np.float64(1.5), "cost": np.array([2.0]), "lower": -np.inf, "admissible": True, "options": {}}
+    problem = {"name": "tiger", "parameters": {"budget": 3.0, "doors": (1, 2)}}
+    rc.save_policy(path, blind(MODEL, "listen"), MODEL, claims, problem)
+    told = rc.policy_info(path)
+    assert told == {
+        "policy": {"kind": "controller", "nodes": 1, "observations": 2},
+        "model": {"name": "tiger", "fingerprint": MODEL.fingerprint, "budget": [3.0]},
+        "problem": {"name": "tiger", "parameters": {"budget": 3.0, "doors": [1, 2]}},
+        "claims": {"reward": 1.5, "cost": [2.0], "lower": None, "admissible": True, "options": {}},
+        "format_version": 1,
+        "library_version": rc.__version__,
+    }
+    assert rc.load_policy(path, MODEL).action(0) == 0
+    before = path.read_bytes()
+    with pytest.raises(rc.PolicyError, match="^claim 'x' is .*object.*, which a policy file cannot hold$"):
+        rc.save_policy(path, blind(MODEL, "listen"), MODEL, {"x": object()})
+    assert path.read_bytes() == before
+
+
+def test_files_without_claims_are_described_too(saved: Path, tmp_path: Path) -> None:
+    told = rc.policy_info(saved)
+    assert told["claims"] is told["problem"] is None
+    assert told["policy"]["kind"] == "mixture"
+    assert told["policy"]["weights"] == [0.5, 0.5]
+    assert [part["kind"] for part in told["policy"]["policies"]] == ["alpha", "controller"]
+    assert told["policy"]["policies"][0] == {"kind": "alpha", "vectors": 3, "states": 2}
+    rc.save_policy(tmp_path / "random.rcp", RandomPolicy(MODEL.with_budget(None)), MODEL.with_budget(None))
+    told = rc.policy_info(tmp_path / "random.rcp")
+    assert (told["policy"], told["model"]["budget"]) == ({"kind": "random"}, [None])
+
+
+def test_foreign_files_are_not_described(saved: Path, tmp_path: Path) -> None:
+    def sentence(path: Path) -> str:
+        with pytest.raises(rc.PolicyError) as caught:
+            rc.policy_info(path)
+        return str(caught.value).replace(repr(str(path)), "FILE")
+
+    good = saved.read_bytes()
+    assert sentence(tmp_path / "none.rcp") == "policy file FILE does not exist"
+    assert sentence(tmp_path) == "FILE is not a file"
+    saved.write_text("not a zip")
+    assert sentence(saved) == "FILE is not a policy file, or it is damaged"
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("hello.txt", "hi")
+    assert sentence(saved) == "FILE is not a policy file"
+
+    def changed(**changes: Any) -> str:
+        saved.write_bytes(good)
+        return sentence(rewritten(saved, **changes))
+
+    damaged = "policy file FILE is damaged"
+    assert changed(claims=[1]) == changed(problem="tiger") == changed(problem={"name": "tiger"}) == damaged
+    assert changed(problem={"name": 3, "parameters": {}}) == changed(model=None) == changed(model={}) == damaged
+    assert changed(policy={"kind": "controller"}) == damaged
+    assert changed(policy={"kind": "oracle"}).endswith(
+        "holds a policy of kind 'oracle', which this version does not know"
+    )
+    assert changed(entries={"0.npy": None}) == damaged
+
+
 def test_another_budget_is_no_other_model(saved: Path) -> None:
     rc.load_policy(saved, MODEL.with_budget(1.5))
 

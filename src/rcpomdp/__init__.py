@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
     from .io import load_policy as load_policy
+    from .io import policy_info as policy_info
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
     from .simulation import Simulation as Simulation
     from .simulation import simulate as simulate
     from .solvers import Result as Result
     from .solvers import solve as solve
+    from .verification import Verification as Verification
+    from .verification import verify as verify
 
 __version__ = "0.1.0"
 
@@ -44,12 +47,15 @@ _HOME = {
     "ProblemError": "errors",
     "Result": "solvers",
     "Simulation": "simulation",
+    "Verification": "verification",
     "evaluate": "evaluation",
     "load_policy": "io",
     "observability_classes": "classes",
+    "policy_info": "io",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",
+    "verify": "verification",
 }
 _MODULES = ["beliefs", "bounds", "policies", "problems"]
 

@@ -7,37 +7,41 @@ Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 fail
 from __future__ import annotations
 
 import io
+import math
 import os
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from . import __version__, problems
+from . import __version__, arguments, problems
 from ._plain import finite
-from .errors import InputError, ProblemError
+from .errors import InputError
 from .output import (
     csv_bytes,
-    jsonable,
+    facts_table,
     live_bounds,
+    policy_facts,
+    policy_table,
     print_json,
+    problem_facts,
     problem_row,
+    problems_table,
     progress_bar,
-    setting,
     simulation_table,
+    solution_table,
     stdout,
     text,
+    verification_table,
 )
 
 if TYPE_CHECKING:
-    pass
+    from .model import CPOMDP
+    from .solvers import Result
 
-FAILED, BAD_INPUT, STOPPED = 1, 2, 4
+FAILED, BAD_INPUT, INFEASIBLE, STOPPED = 1, 2, 3, 4
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
-
-_TITLES = ("name", "states", "actions", "obs.", "discount", "budget")
 
 app = typer.Typer(
     help="Planning under uncertainty with budgets that hold all along the way.",
@@ -48,6 +52,10 @@ app = typer.Typer(
 
 Parameters = Annotated[
     list[str] | None, typer.Option("-p", "--param", metavar="KEY=VALUE", help="A parameter of the problem.")
+]
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option("--budget", metavar="NUMBER", help="Budget in place of the problem's; once per cost, inf: unlimited."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -99,93 +107,56 @@ def _problems(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None, header_style="bold")
-    for title in _TITLES:
-        table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
-    table.add_column("what it is", no_wrap=True)
-    cells = [[text(value) for value in row.values()] for row in rows]
     console = stdout()
-    # The last column gives way in a narrow window; rich would narrow all of them.
-    widths = [max(map(len, column)) for column in zip(_TITLES, *(row[:-1] for row in cells), strict=True)]
-    room = max(12, console.width - sum(widths) - 2 * len(widths) - 3)
-    for *numbers, summary in cells:
-        table.add_row(*numbers, summary if len(summary) <= room else summary[: room - 1] + "…")
-    console.print(table, no_wrap=True, crop=False)
+    console.print(problems_table(rows, console.width), no_wrap=True, crop=False)
 
 
 @app.command("info")
 def _info(
-    problem: Annotated[str, typer.Argument(help="Name of a problem.")],
+    what: Annotated[str, typer.Argument(metavar="PROBLEM|FILE", help="Name of a problem, or a policy file.")],
     param: Parameters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a problem: parameters, sizes, rewards, costs, structure."""
-    chosen = problems.get(problem)
-    given = _parameters(param)
-    model = chosen.make(**given)
-    _announce_compilation()
-    from .classes import observability_classes
+    """Describe a problem (parameters, sizes, rewards, costs, structure) or a policy file."""
+    if what.endswith(".rcp") or (os.path.isfile(what) and what not in problems.names()):
+        from .io import policy_info
 
-    classes = observability_classes(model)
-    facts: dict[str, Any] = {
-        "name": chosen.name,
-        "summary": chosen.summary,
-        "states": model.n_states,
-        "terminal_states": int(model.terminal.sum()),
-        "actions": [str(a) for a in model.actions],
-        "observations": [str(o) for o in model.observations],
-        "discount": model.discount,
-        "initial_support": int((model.initial_belief > 0).sum()),
-        "reward_range": [float(model.reward.min()), float(model.reward.max())],
-        "costs": [
-            {"name": str(name), "budget": finite(budget), "largest": float(cost.max())}
-            for name, budget, cost in zip(model.costs, model.budget, model.cost, strict=True)
-        ],
-        "transitions": int(model.arrays.t_prob.size),
-        "observation_entries": int(model.arrays.z_prob.size),
-        "observability_classes": int(classes.reachable.sum()),
-        "largest_class": int(classes.sizes[classes.reachable].max()),
-        "unreachable_states": int(classes.sizes[~classes.reachable].sum()),
-        "parameters": {key: jsonable(given.get(key, p.default)) for key, p in chosen.parameters.items()},
-        "fingerprint": model.fingerprint,
-    }
+        if param:
+            raise InputError(f"policy file {what!r} takes no parameters")
+        facts = policy_facts(what, policy_info(what))
+    else:
+        _announce_compilation()
+        facts = problem_facts(problems.get(what), arguments.parameters(param))
     if as_json:
         print_json(facts)
-        return
-    table = Table(box=None, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for key, value in facts.items():
-        if key == "costs":
-            for cost in value:
-                about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
-                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {text(cost['largest'])} a step")
-        elif key == "parameters":
-            for name, default in value.items():
-                table.add_row(f"-p {name}", setting(default))
-        else:
-            table.add_row(key.replace("_", " "), text(value))
-    stdout().print(table)
+    else:
+        stdout().print(policy_table(facts) if "file" in facts else facts_table(facts))
 
 
 @app.command("solve")
 def _solve(
     problem: Annotated[str, typer.Argument(help="Name of a problem.")],
-    solver: Annotated[str, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = "sarsop",
+    solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
     param: Parameters = None,
+    budget: Budgets = None,
+    variant: Annotated[str | None, typer.Option(help="Variant of the solver, if it has several.")] = None,
     objective: Annotated[
-        str, typer.Option(help="reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2.")
-    ] = "reward",
-    epsilon: Annotated[float, typer.Option(help="Absolute gap to stop at.")] = 1e-3,
+        str | None,
+        typer.Option(help="sarsop: reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Set-up and search; unlimited unless given.")
     ] = None,
-    memory_limit: Annotated[float, typer.Option(metavar="GB", help="What beliefs and plans may take.")] = 8.0,
+    memory_limit: Annotated[
+        float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of a solver with random choices.")] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem: bounds on the optimum, and a policy."""
-    model = problems.make(problem, **_parameters(param))
+    model = arguments.model(problem, param, budget)
     _announce_compilation()
     from .io import save_policy
     from .io.atomic import check_writable
@@ -193,39 +164,88 @@ def _solve(
 
     if out is not None:
         check_writable(out)
+    solver = solver or arguments.default_solver()
+    given = {
+        "variant": variant,
+        "objective": None if objective is None else arguments.objective(objective),
+        "epsilon": epsilon,
+        "time_limit": time_limit,
+        "memory_limit": None if memory_limit is None else memory_limit * 1e9,
+        "seed": seed,
+    }
+    options = {key: value for key, value in given.items() if value is not None}
     with live_bounds(problem) as progress:
-        result = solve(
-            model,
-            solver,
-            objective=_objective(objective),
-            epsilon=epsilon,
-            time_limit=time_limit,
-            memory_limit=memory_limit * 1e9,
-            progress=progress,
-        )
+        result = solve(model, solver, **options, progress=progress)
+    goal = options.get("epsilon", arguments.default_option(solver, "epsilon"))
+    summary = {"problem": problem, **result.summary(), "epsilon": goal, "time_limit": time_limit}
+    summary["budget"] = [finite(limit) for limit in model.budget]
     if out is not None:
-        save_policy(out, result.policy, model)
+        claims = {key: summary[key] for key in _CLAIMS} | {"options": options}
+        recipe = {"name": problem, "parameters": arguments.parameters(param)}
+        save_policy(out, result.policy, model, claims, recipe)
         _say(f"policy saved to {out}")
-    summary = {"problem": problem, **result.summary(), "epsilon": epsilon, "time_limit": time_limit}
-    summary["budget"] = [finite(budget) for budget in model.budget]
     if as_json:
         print_json(summary)
     else:
-        table = Table(box=None, show_header=False)
-        table.add_column(style="bold", no_wrap=True)
-        table.add_column()
-        for key, value in summary.items():
-            shown = None
-            if isinstance(value, float):
-                shown = f"{value:.3f}" if key.endswith("seconds") else f"{value:.{3 if key == 'gap' else 9}g}"
-            if value != [] and value is not None:
-                table.add_row(key.replace("_", " "), shown or text(value))
-        stdout().print(table)
-    for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
-        if cost > limit:
-            _say(f"{name} {cost:.6g} is above its budget: {solver} does not look at budgets")
-    if result.status != "optimal":
-        raise typer.Exit(_complain(f"{result.status}: the gap is {result.gap:.3g}, above {epsilon:g}", STOPPED))
+        stdout().print(solution_table(summary))
+    raise typer.Exit(_judge(result, model, goal))
+
+
+# What a policy file says of its policy.
+_CLAIMS = (
+    *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
+    *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
+)
+
+
+def _judge(result: Result, model: CPOMDP, epsilon: float) -> int:
+    """Say what a result leaves to be desired, and return the exit code."""
+    if result.admissible is None:
+        for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
+            if cost > limit:
+                _say(f"{name} {cost:.6g} is above its budget: {result.solver} does not look at budgets")
+    elif not result.admissible:
+        steps = f", but for {result.horizon} steps" if result.horizon is not None else ""
+        _say(f"the policy is not proven to keep the budget in every history{steps}")
+    if result.status == "optimal":
+        return 0
+    if result.status == "infeasible":
+        needs = [
+            f"{name} {model.budget[k]:.6g} is given"
+            + (f", at least {result.needed[k]:.6g} is needed" if result.needed is not None else "")
+            + (f", {result.suffices[k]:.6g} suffices" if result.suffices is not None else "")
+            for k, name in enumerate(model.costs)
+        ]
+        return _complain(f"infeasible: no policy keeps the budget in every history: {'; '.join(needs)}", INFEASIBLE)
+    if result.lower == -math.inf:
+        found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
+    else:
+        found = f"the gap is {result.gap:.3g}, above {epsilon:g}"
+    return _complain(f"{result.status}: {found}", STOPPED)
+
+
+@app.command("verify")
+def _verify(
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a policy keeps its budget in every history, and is worth what its file claims."""
+    name, model, facts = arguments.model_of_file(policy, problem, param, budget)
+    from .io import load_policy
+    from .verification import verify
+
+    claims = facts["claims"] or {}
+    found = verify(model, load_policy(policy, model), claims)
+    if as_json:
+        limits = [finite(limit) for limit in model.budget]
+        print_json({"problem": name, "policy": policy, **found.summary(), "budget": limits, "claims": facts["claims"]})
+    else:
+        print("VERIFIED" if found.verified else f"NOT VERIFIED: {found.problem}")
+        stdout().print(verification_table(found, claims, model))
+    raise typer.Exit(0 if found.verified else FAILED)
 
 
 @app.command("solvers")
@@ -240,21 +260,16 @@ def _solvers(as_json: AsJson = False) -> None:
         print(f"{name}: {summary}")
 
 
-def _objective(text: str) -> Any:
-    """An objective as the command line gives it: a word, or weights."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        return text
-
-
 @app.command("simulate")
 def _simulate(
-    problem: Annotated[str, typer.Option("--problem", help="Name of a problem.")],
     policy: Annotated[
         str, typer.Option("--policy", help="blind:ACTION, random, qmdp, fib, or the path of a policy file.")
     ],
+    problem: Annotated[
+        str | None, typer.Option("--problem", help="Name of a problem; a policy file may name its own.")
+    ] = None,
     param: Parameters = None,
+    budget: Budgets = None,
     runs: Annotated[int, typer.Option(help="Number of runs.")] = 1000,
     steps: Annotated[int, typer.Option(help="Most steps of a run.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
@@ -263,10 +278,16 @@ def _simulate(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy: reward, costs, violation rate."""
-    model = problems.make(problem, **_parameters(param))
+    from .policies.named import from_name, is_path
+
+    if is_path(policy):
+        problem, model, _ = arguments.model_of_file(policy, problem, param, budget)
+    elif problem is None:
+        raise InputError(f"policy {policy!r} names no problem; give it with --problem")
+    else:
+        model = arguments.model(problem, param, budget)
     _announce_compilation()
     from .io.atomic import whole_file
-    from .policies.named import from_name
     from .simulation import simulate
 
     chosen = from_name(model, policy)
@@ -290,16 +311,6 @@ def _simulate(
         )
     if result.runs < result.requested:
         raise typer.Exit(_complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))
-
-
-def _parameters(given: list[str] | None) -> dict[str, Any]:
-    parsed = {}
-    for pair in given or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ProblemError(f"parameter {pair!r} is not of the form key=value")
-        parsed[key.strip()] = problems.parse(value)
-    return parsed
 
 
 def _announce_compilation() -> None:

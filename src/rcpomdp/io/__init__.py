@@ -1,5 +1,5 @@
 """Files: written whole or not at all, and read without executing anything."""
 
-from .policy_file import load_policy, save_policy
+from .policy_file import load_policy, policy_info, save_policy
 
-__all__ = ["load_policy", "save_policy"]
+__all__ = ["load_policy", "policy_info", "save_policy"]

@@ -1,6 +1,7 @@
 """Policy files (``.rcp``): a zip archive of one JSON header and plain NumPy arrays.
 
-The header names the format, the model by fingerprint, and the policy as a tree whose arrays stand beside it.
+The header names the format, the model by fingerprint, and the policy as a tree whose arrays stand beside it. It may
+also keep what is claimed of the policy, and the problem's name and parameters, from which the model can be built again.
 Entries are stored uncompressed, so that no file unpacks to more than its own size; nothing is ever executed.
 """
 
@@ -10,7 +11,8 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from tokenize import TokenError
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._plain import finite
 from .._types import AnyArray
 from ..errors import PolicyError
 from ..model import CPOMDP
@@ -32,8 +35,20 @@ _DTYPES = ("<f8", "<i8")
 _DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, EOFError, RuntimeError, SyntaxError, TokenError)
 
 
-def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP) -> None:
-    """Save a policy for `model`; the file appears whole or not at all."""
+def save_policy(
+    path: str | os.PathLike[str],
+    policy: Policy[Any],
+    model: CPOMDP,
+    claims: Mapping[str, Any] | None = None,
+    problem: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a policy for `model`; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    claims : what is said of the policy, such as "reward", "cost", "lower" and "upper"; `verify` checks them
+    problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
+    """
     arrays: list[AnyArray] = []
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -46,9 +61,18 @@ def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP
         },
         "policy": _describe(policy, arrays),
     }
+    if claims is not None:
+        header["claims"] = {str(name): _plain(value, f"claim {name!r}") for name, value in claims.items()}
+    if problem is not None:
+        header["problem"] = {
+            "name": str(problem["name"]),
+            "parameters": {
+                str(key): _plain(value, f"parameter {key!r}") for key, value in problem.get("parameters", {}).items()
+            },
+        }
     _build(header["policy"], model, arrays.__getitem__)  # a policy that does not fit the model is refused now
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1))
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1, allow_nan=False))
         for i, array in enumerate(arrays):
             content = io.BytesIO()
             np.lib.format.write_array(content, array, allow_pickle=False)
@@ -57,6 +81,38 @@ def save_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
     """The policy in a file, for the model it was made for (its budget may differ)."""
+    with _opened(path) as (archive, header, shown):
+        _check_model(header, model, shown)
+        return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
+
+
+def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a policy file says of itself, without its model.
+
+    Keys: "policy" (its kind and sizes), "model" (name, fingerprint, budget; None is unlimited), "claims" and "problem"
+    (None where the file has none), "format_version" and "library_version".
+    """
+    with _opened(path) as (archive, header, _):
+        model, claims, problem = header["model"], header.get("claims"), header.get("problem")
+        if not isinstance(model["budget"], list) or not isinstance(claims, dict | None):
+            raise ValueError("no budget, or no claims")
+        if problem is not None:
+            problem = {"name": problem["name"], "parameters": problem["parameters"]}
+            if not isinstance(problem["name"], str) or not isinstance(problem["parameters"], dict):
+                raise ValueError("no problem")
+        return {
+            "policy": _sizes(header["policy"], cache(lambda i: _array(archive, i))),
+            "model": {key: model[key] for key in ("name", "fingerprint", "budget")},
+            "problem": problem,
+            "claims": claims,
+            "format_version": header["format_version"],
+            "library_version": header["library_version"],
+        }
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any], str]]:
+    """A policy file, its header, and how to call it; whatever is wrong with it becomes one sentence."""
     shown = repr(os.fsdecode(path))
     if not os.path.exists(path):
         raise PolicyError(f"policy file {shown} does not exist")
@@ -64,9 +120,7 @@ def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
         raise PolicyError(f"{shown} is not a file")
     try:
         with zipfile.ZipFile(os.fsdecode(path)) as archive:
-            header = _header(archive, shown)
-            _check_model(header, model, shown)
-            return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
+            yield archive, _header(archive, shown), shown
     except OSError as error:
         raise PolicyError(f"policy file {shown} cannot be read: {error.strerror}") from None
     except zipfile.BadZipFile:
@@ -113,6 +167,38 @@ def _build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]
         policies = [_build(branch, model, array) for branch in tree["policies"]]
         return MixturePolicy(policies, array(tree["weights"]))
     raise PolicyError(f"holds a policy of kind {kind!r}, which this version does not know")
+
+
+def _sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, Any]:
+    """Kind and sizes of a policy."""
+    kind = tree["kind"]
+    if kind == "alpha":
+        count, states = array(tree["vectors"]).shape
+        return {"kind": kind, "vectors": count, "states": states}
+    if kind == "controller":
+        count, observations = array(tree["successors"]).shape
+        return {"kind": kind, "nodes": count, "observations": observations}
+    if kind == "mixture":
+        parts = [_sizes(branch, array) for branch in tree["policies"]]
+        return {"kind": kind, "weights": array(tree["weights"]).tolist(), "policies": parts}
+    if kind == "random":
+        return {"kind": kind}
+    raise PolicyError(f"holds a policy of kind {kind!r}, which this version does not know")
+
+
+def _plain(value: Any, what: str) -> Any:
+    """A value as JSON has it; what is not finite is null."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, what) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, what) for item in value]
+    if isinstance(value, float):
+        return finite(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise PolicyError(f"{what} is {value!r}, which a policy file cannot hold")
 
 
 def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:

@@ -21,6 +21,13 @@ NAMES = {
 }
 
 
+def is_path(text: str) -> bool:
+    """Whether a text means a policy file rather than one of `NAMES`."""
+    if text.partition(":")[0] == "blind" or text in NAMES:
+        return False
+    return os.path.exists(text) or os.sep in text or text.endswith(".rcp")
+
+
 def from_name(model: CPOMDP, text: str) -> Policy[Any]:
     """The policy that a text means: one of `NAMES`, or the path of a policy file."""
     name, _, action = text.partition(":")
@@ -31,7 +38,7 @@ def from_name(model: CPOMDP, text: str) -> Policy[Any]:
     makers: dict[str, Callable[[CPOMDP], Policy[Any]]] = {"random": RandomPolicy, "qmdp": qmdp, "fib": fib}
     if text in makers:
         return makers[text](model)
-    if os.path.exists(text) or os.sep in text or text.endswith(".rcp"):
+    if is_path(text):
         from ..io import load_policy
 
         return load_policy(text, model)

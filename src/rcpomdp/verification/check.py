@@ -1,0 +1,194 @@
+"""What is asked of a policy, and what is found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._plain import finite
+from .._types import FloatArray
+from ..errors import InputError, PolicyError
+from ..model import CPOMDP
+from ..policies import ControllerPolicy, MixturePolicy, Policy
+from .chain import Chain
+from .pairs import Pairs
+
+MOST_PAIRS = 200_000
+_EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
+
+
+class Verification(NamedTuple):
+    """What a policy is worth and spends, and whether that is what it should."""
+
+    verified: bool
+    problem: str | None  # the first thing that is wrong, or why nothing could be said
+    history: tuple[tuple[str, str], ...]  # (action, observation) of each step until the promise is broken
+    reward: float  # expected discounted reward
+    cost: FloatArray  # [K] expected discounted costs
+    error: float  # reward and costs are off by no more than this
+    spent: FloatArray  # [K] some history spends this much
+    most_spent: FloatArray  # [K] no history spends more
+    beliefs: int  # pairs of node and belief that were walked
+
+    def summary(self) -> dict[str, Any]:
+        """Plain numbers, ready for JSON."""
+        return {
+            "verified": self.verified,
+            "reason": self.problem,
+            "history": [list(step) for step in self.history],
+            "reward": finite(self.reward),
+            "cost": [finite(c) for c in self.cost],
+            "error": finite(self.error),
+            "spent": [finite(c) for c in self.spent],
+            "most_spent": [finite(c) for c in self.most_spent],
+            "beliefs": self.beliefs,
+        }
+
+
+def verify(
+    model: CPOMDP, policy: Policy[Any], claims: Mapping[str, Any] | None = None, most_pairs: int = MOST_PAIRS
+) -> Verification:
+    """Check that a policy keeps the model's budget in every history, and what is claimed of it.
+
+    Parameters
+    ----------
+    policy : a controller, or a mixture of controllers, each of which must keep the budget
+    claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost", "sure_cost", and "horizon":
+        unless "admissible" is true, a horizon k asks for ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < k alone
+    most_pairs : of node and belief to walk; what takes more is not verified
+
+    Examples
+    --------
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> found = rc.verify(model, rc.policies.blind(model, "tunnel-A"))
+    >>> found.verified, found.problem
+    (False, 'after tunnel-A:looks-rocky, tunnel-A:looks-clear the policy has spent 7.99999 > 5')
+    >>> rc.verify(model, rc.policies.blind(model, "tunnel-B")).verified
+    True
+    """
+    if not isinstance(model, CPOMDP):
+        raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
+    told = _Claims.of(claims or {}, model)
+    if isinstance(policy, MixturePolicy):
+        found = _mixture(model, policy, told, most_pairs)
+    elif isinstance(policy, ControllerPolicy):
+        found = _controller(model, policy, told, most_pairs)
+    else:
+        raise PolicyError(f"only controllers and mixtures of them can be verified, not a {type(policy).__name__}")
+    problem = found.problem or told.broken_by(found)
+    return found._replace(verified=problem is None, problem=problem)
+
+
+def _mixture(model: CPOMDP, policy: MixturePolicy, told: _Claims, most_pairs: int) -> Verification:
+    drawn = [(float(w), p) for w, p in zip(policy.weights, policy.policies, strict=True) if w > 0]
+    parts: list[Verification] = []
+    problem: str | None = None
+    history: tuple[tuple[str, str], ...] = ()
+    for _, part in drawn:
+        if isinstance(part, MixturePolicy):
+            parts.append(_mixture(model, part, told, most_pairs))
+        elif isinstance(part, ControllerPolicy):
+            parts.append(_controller(model, part, told, most_pairs))
+        else:
+            raise PolicyError(f"only mixtures of controllers can be verified, not one with a {type(part).__name__}")
+        if problem is None and parts[-1].problem:
+            problem, history = f"policy {len(parts)} of the mixture: {parts[-1].problem}", parts[-1].history
+    total = sum(w for w, _ in drawn)
+    weights = [w / total for w, _ in drawn]
+    return Verification(
+        verified=problem is None,
+        problem=problem,
+        history=history,
+        reward=float(sum(w * part.reward for w, part in zip(weights, parts, strict=True))),
+        cost=np.sum([w * part.cost for w, part in zip(weights, parts, strict=True)], axis=0),
+        error=max(part.error for part in parts),
+        spent=np.max([part.spent for part in parts], axis=0),
+        most_spent=np.max([part.most_spent for part in parts], axis=0),
+        beliefs=sum(part.beliefs for part in parts),
+    )
+
+
+def _controller(model: CPOMDP, policy: ControllerPolicy, told: _Claims, most_pairs: int) -> Verification:
+    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
+        raise PolicyError("the controller was made for a model with other actions or observations")
+    chain = Chain(model, policy)
+    totals, error = chain.totals()
+    supports = Pairs(chain, None)
+    supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
+    walked = Pairs(chain, supports)
+    problem, history = (
+        walked.keeps_for(told.horizon, most_pairs) if told.horizon is not None else walked.keeps(most_pairs)
+    )
+    spent, most_spent = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
+    return Verification(
+        problem is None, problem, history, float(totals[0]), totals[1:], error, spent, most_spent, walked.expanded
+    )
+
+
+class _Claims(NamedTuple):
+    """What is said of a policy; None is nothing."""
+
+    lower: float | None
+    upper: float | None
+    reward: float | None
+    cost: list[float | None]
+    sure_cost: list[float | None]
+    horizon: int | None  # None: for ever
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], model: CPOMDP) -> _Claims:
+        def number(value: Any, name: str) -> float | None:
+            if value is None:
+                return None
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or math.isnan(value):
+                raise PolicyError(f"the claimed {name} is {value!r}, which is no number")
+            return float(value)
+
+        def numbers(name: str) -> list[float | None]:
+            values = given.get(name)
+            if values is None:
+                return [None] * model.n_costs
+            if not isinstance(values, list | tuple | np.ndarray) or len(values) != model.n_costs:
+                raise PolicyError(f"the claimed {name} is {values!r}, not a list of one number per cost")
+            return [number(value, name) for value in values]
+
+        horizon = number(given.get("horizon"), "horizon")
+        if horizon is not None and (given.get("admissible") is True or not math.isfinite(horizon)):
+            horizon = None
+        lower, upper = number(given.get("lower"), "lower bound"), number(given.get("upper"), "upper bound")
+        if given.get("objective") not in (None, "reward"):
+            lower = upper = None  # of something else
+        return cls(
+            lower,
+            upper,
+            number(given.get("reward"), "reward"),
+            numbers("cost"),
+            numbers("sure_cost"),
+            None if horizon is None else int(horizon),
+        )
+
+    def broken_by(self, found: Verification) -> str | None:
+        """The first claim that what was found contradicts."""
+
+        def far(claimed: float | None, exact: float) -> bool:
+            return claimed is not None and abs(claimed - exact) > found.error + 1e-6 * max(1.0, abs(exact))
+
+        def above(low: float | None, high: float, error: float = 0.0) -> bool:
+            return low is not None and low > high + error + 1e-6 * max(1.0, abs(high))
+
+        if self.upper is not None and above(self.lower, self.upper):
+            return f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
+        if above(self.lower, found.reward, found.error):
+            return f"the claimed lower bound {self.lower:.9g} is above the policy's reward {found.reward:.9g}"
+        if far(self.reward, found.reward):
+            return f"the policy's reward is {found.reward:.9g}, not {self.reward:.9g} as claimed"
+        for claimed, sure, cost, spent in zip(self.cost, self.sure_cost, found.cost, found.spent, strict=True):
+            if far(claimed, float(cost)):
+                return f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
+            if sure is not None and above(float(spent), sure):
+                return f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
+        return None
