@@ -41,15 +41,27 @@ def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray,
 
     ``seen_class[seen_ptr[c*A + a] : ...]`` are the classes that follow class c under action a.
     """
-    n_classes, n_actions, n_costs = peak.shape
-    if n_costs == 0:
-        return peak
+    n_classes, n_actions, _ = peak.shape
     action = np.tile(np.arange(n_actions), n_classes)
     follower = seen_class * n_actions + np.repeat(action, np.diff(seen_ptr))  # pair (class', a)
+    return _sure_costs(peak, seen_ptr, follower, discount)
+
+
+def largest_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:
+    """What no policy exceeds from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + γ max_{c'} w(c')``."""
+    n_actions = peak.shape[1]
+    return _sure_costs(peak.max(axis=1)[:, None], seen_ptr[::n_actions], seen_class, discount)[:, 0]
+
+
+def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: float) -> FloatArray:
+    """``w = peak + γ max w(follower)`` from above, for ``peak [., ., K]``; entry i is followed from ``start[i]`` on."""
+    n_costs = peak.shape[2]
+    if n_costs == 0:
+        return peak
 
     def worst_follower(values: FloatArray) -> FloatArray:
         flat = values.reshape(-1, n_costs)
-        worst: FloatArray = np.maximum.reduceat(flat[follower], seen_ptr[:-1], axis=0)
+        worst: FloatArray = np.maximum.reduceat(flat[follower], start[:-1], axis=0)
         return worst.reshape(values.shape)
 
     # Where no cost can ever follow, the sure cost is 0 exactly; iteration from above would only come near.

@@ -50,6 +50,7 @@ class Space(NamedTuple):
     hint: FloatArray  # [S, A] vectors whose largest product with a belief bounds its value from above (FIB)
     gain: FloatArray  # [rows, S, A] what a plan accumulates: row 0 the objective, then whatever else is kept
     peak: FloatArray  # [n_classes, A, K] largest cost over a class
+    merge: bool  # whether equal beliefs are one
 
 
 class Store(NamedTuple):
@@ -115,7 +116,7 @@ def intern(x: Space, b: Store, state: IndexArray, prob: FloatArray, n: int) -> i
     mask = b.table.size - 1
     slot = h & mask
     while b.table[slot] != NONE:
-        if _same(b, b.table[slot], h, cls, state, prob, n):
+        if x.merge and _same(b, b.table[slot], h, cls, state, prob, n):
             return int(b.table[slot])
         slot = (slot + 1) & mask
     new, at = b.used[BELIEFS], b.used[POOL]

@@ -15,16 +15,18 @@ __all__ = ["SOLVERS", "Result", "TracePoint", "solve"]
 
 # What each solver is, and the function that runs it.
 SOLVERS = {
+    "arcs": ("optimum under budgets that hold in every history, with bounds and a proof", ".arcs:arcs"),
     "sarsop": ("optimum of the POMDP without budgets, with bounds", ".sarsop:sarsop"),
 }
 
 
-def solve(model: CPOMDP, solver: str = "sarsop", **options: Any) -> Result:
+def solve(model: CPOMDP, solver: str = "arcs", **options: Any) -> Result:
     """Run a solver by name.
 
-    Options are the solver's own. For "sarsop" (see `rcpomdp.solvers.sarsop.sarsop`): ``objective="reward"``,
-    ``"cost"``, ``"cost:NAME"`` or weights λ; ``epsilon=1e-3``, the absolute gap to stop at; ``time_limit`` in seconds;
-    ``memory_limit`` in bytes; ``progress``, a function called with the bounds now and then.
+    Options are the solver's own. Of both: ``epsilon=1e-3``, the absolute gap to stop at; ``time_limit`` in seconds;
+    ``memory_limit`` in bytes; ``progress``, a function called with the bounds now and then. "arcs" (see
+    `rcpomdp.solvers.arcs.arcs`) has ``variant="levels"`` or ``"paper"`` and ``seed``; "sarsop" (see
+    `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")

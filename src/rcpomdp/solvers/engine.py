@@ -49,6 +49,7 @@ class Objective(NamedTuple):
 class EngineOptions:
     """Ideas that can be switched off, and how far they go."""
 
+    merge: bool = True  # equal beliefs are stored once
     classes: bool = True  # vectors and points live per observability class
     fib: bool = True  # start from the fast informed bound, not from the MDP's
     rays: bool = True
@@ -97,7 +98,7 @@ class Engine:
         self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
         hint = self._hint(objective_gain)
-        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), hint)
+        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), hint, self.options.merge)
         self.scratch = storage.build_scratch(self.space)
         self.store = storage.build_store(self.space)
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
@@ -175,9 +176,14 @@ class Engine:
             if status == search_kernels.FULL:
                 more = storage.grown(self.space, self.store, self.plans, self.memory_limit)
                 self.out_of_memory = more is None
-                self.store, self.plans = more or (self.store, self.plans)
+                self.store = more or self.store
             if status == search_kernels.CROWDED:
                 self.forget()
+
+    def aims_at(self, objective: Objective) -> bool:
+        """Whether this is the engine's objective."""
+        mine = self.objective
+        return mine.reward == objective.reward and np.array_equal(mine.costs, objective.costs)
 
     def retarget(self, objective: Objective) -> None:
         """Start again for another objective, with the beliefs, edges, rays and plans there are."""

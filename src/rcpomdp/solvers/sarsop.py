@@ -16,7 +16,6 @@ The search has no random choices. It can be stopped at any time, and its bounds 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,8 +27,8 @@ from ..errors import InputError
 from ..model import CPOMDP
 from .engine import Engine, EngineOptions, Objective
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .stopping import Slices, check_limits
 
-_SLICE = 0.05  # seconds between looks at the clock
 _PATIENCE = 50  # slices without any change before the target is sharpened
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
@@ -65,15 +64,10 @@ def sarsop(
     >>> result.status, bool(1.933 < result.lower <= result.upper < 1.935)
     ('optimal', True)
     """
-    if not _is_number(epsilon) or not epsilon >= 0:
-        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
-    if time_limit is not None and (not _is_number(time_limit) or not time_limit > 0):
-        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
-    if not _is_number(memory_limit) or not memory_limit > 0:
-        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
+    check_limits(epsilon, time_limit, memory_limit)
     goal = _goal(model, objective, epsilon)
     _load_kernels()
-    started = time.perf_counter()
+    clock = Slices(time_limit)
     if warm_start is None:
         engine = Engine(model, goal.objective, options, memory_limit)
     else:
@@ -81,15 +75,15 @@ def sarsop(
             raise InputError("the engine to start from was made for another model")
         engine = warm_start
         engine.memory_limit, engine.out_of_memory = memory_limit, False
-        engine.retarget(goal.objective)
-    ready = time.perf_counter()
+        if not engine.aims_at(goal.objective):
+            engine.retarget(goal.objective)
+    clock.ready()
     trace = [_point(engine, goal, 0.0)]
-    deadline = started + (time_limit if time_limit is not None else np.inf)
     try:
-        status = _search(engine, goal, epsilon, ready, deadline, trace, progress)
+        status = _search(engine, goal, epsilon, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(_point(engine, goal, time.perf_counter() - ready))
+    trace.append(_point(engine, goal, clock.seconds))
     reward, cost, sure = engine.best_totals()
     return Result(
         solver="sarsop",
@@ -102,7 +96,7 @@ def sarsop(
         sure_cost=sure,
         policy=engine.policy(),
         seconds=trace[-1].seconds,
-        setup_seconds=ready - started,
+        setup_seconds=clock.setup_seconds,
         trace=trace,
     )
 
@@ -111,29 +105,26 @@ def _search(
     engine: Engine,
     goal: _Goal,
     epsilon: float,
-    ready: float,
-    deadline: float,
+    clock: Slices,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
     """Search in slices of time until something ends it; return what did."""
-    work, idle, share = 200_000, 0, None
+    idle, share = 0, None
     # The gap that is reported allows for rounding, and must be the one that meets epsilon.
     inner_epsilon = epsilon - 2 * (goal.tie + engine.slack)
     if inner_epsilon <= 0:
         inner_epsilon = engine.slack  # below it there is only rounding to be gained
     while not trace[-1].upper - trace[-1].lower <= epsilon:
-        before = time.perf_counter()
         if engine.gap <= inner_epsilon:
             return STALLED
-        if before >= deadline:
+        if clock.over:
             return TIME_LIMIT
         if engine.out_of_memory:
             return MEMORY_LIMIT
-        engine.search(inner_epsilon, work, share)
-        now = time.perf_counter()
-        work = int(np.clip(work * min(_SLICE, max(deadline - now, 1e-3)) / (now - before + 1e-9), 1000, 1e9))
-        trace.append(_point(engine, goal, now - ready))
+        with clock.slice() as work:
+            engine.search(inner_epsilon, work, share)
+        trace.append(_point(engine, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
         # A target that brings no change any more is sharpened, until there is nothing left to sharpen.
@@ -229,7 +220,3 @@ def _load_kernels() -> None:
     engine.search(0.0, 10)
     engine.forget()
     engine.best_totals()
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

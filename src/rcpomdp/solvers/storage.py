@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from .._types import FloatArray
+from .._types import AnyArray, FloatArray
 from ..bounds.blind import blind_sure_costs, blind_vectors
 from ..classes import Classes
 from ..kernels import classes as class_kernels
@@ -28,11 +31,12 @@ from ..model import CPOMDP
 _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
 _BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
+_LARGE = 1 << 28  # bytes from which on arrays grow by a quarter only
 _COUNTS = 12  # entries of Store.used
 _PER_BELIEF = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
 
 
-def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatArray) -> Space:
+def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatArray, merge: bool = True) -> Space:
     """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``hint [S, A]``."""
     m, n_classes = model.arrays, classes.n_classes
     class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
@@ -52,6 +56,7 @@ def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatAr
         hint=hint,
         gain=gain,
         peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
+        merge=bool(merge),
     )
 
 
@@ -129,42 +134,50 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
 
 
-def memory(store: Store, plans: Plans) -> int:
+def memory(*parts: NamedTuple) -> int:
     """Bytes allocated."""
-    return sum(array.nbytes for part in (store, plans) for array in part)
+    return sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
 
 
-def grown(x: Space, store: Store, plans: Plans, limit: float) -> tuple[Store, Plans] | None:
-    """Store and plans with twice the room wherever one more expansion or plan may not fit; None if that is too much."""
+def lengthen(arrays: Sequence[AnyArray], n: int) -> None:
+    """Give arrays n rows, in place: where they are large the system moves no byte."""
+    for array in arrays:
+        if len(array) < n:
+            # Nobody else holds them: kernels let go of what they were called with.
+            array.resize((n, *array.shape[1:]), refcheck=False)
+
+
+def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 0) -> Store | None:
+    """The store with more room, in it and in the plans, for one more expansion or plan; None if that is too much.
+
+    ``per_belief`` bytes are kept elsewhere for each belief that there is room for. Arrays grow in place; only the hash
+    table is another one.
+    """
     n_obs, largest = x.model.n_observations, int(np.diff(x.start).max())
-    parts: dict[str, Store | Plans] = {"store": store, "plans": plans}
-    headroom = [
-        ("store", _PER_BELIEF, BELIEFS, 3 * n_obs),
-        ("store", ("state", "prob"), POOL, 3 * n_obs * largest),
-        ("store", ("edge_child", "edge_obs", "edge_prob"), EDGES, n_obs),
-        ("plans", ("info", "sure"), PLANS, 1),
-        ("plans", ("value",), PLAN_VALUES, largest * len(x.gain)),
-        ("plans", ("link",), PLAN_LINKS, n_obs),
+    wanted = [
+        ([getattr(store, name) for name in _PER_BELIEF], BELIEFS, 3 * n_obs),
+        ([store.state, store.prob], POOL, 3 * n_obs * largest),
+        ([store.edge_child, store.edge_obs, store.edge_prob], EDGES, n_obs),
+        ([plans.info, plans.sure], PLANS, 1),
+        ([plans.value], PLAN_VALUES, largest * len(x.gain)),
+        ([plans.link], PLAN_LINKS, n_obs),
     ]
-    short = []  # (part, name, entries in use, how many times the room)
-    for part, names, count, wanted in headroom:
-        in_use, room, times = int(store.used[count]), len(getattr(parts[part], names[0])), 1
-        while in_use + wanted > times * room:
-            times *= 2
-        short += [(part, name, in_use, times) for name in names if times > 1]
-    added = sum(times * getattr(parts[part], name).nbytes for part, name, _, times in short)
+    growth, added = [], 0
+    for arrays, count, needed in wanted:
+        in_use, room = int(store.used[count]), len(arrays[0])
+        if in_use + needed > room:
+            size = sum(a.nbytes for a in arrays) + (per_belief * room if count == BELIEFS else 0)
+            n = max(int((2.0 if size < _LARGE else 1.25) * room), in_use + 2 * needed)
+            growth.append((arrays, n))
+            added += size * (n - room) // room
     if memory(store, plans) + added > limit:
         return None
     try:
-        for part, name, in_use, times in short:
-            array = getattr(parts[part], name)
-            bigger = np.empty((times * len(array), *array.shape[1:]), dtype=array.dtype)
-            bigger[:in_use] = array[:in_use]
-            parts[part] = parts[part]._replace(**{name: bigger})
-        store, plans = parts["store"], parts["plans"]  # type: ignore[assignment]  # each keeps its kind
+        for arrays, n in growth:
+            lengthen(arrays, n)
         if 2 * len(store.info) > len(store.table):
-            store = store._replace(table=np.full(4 * len(store.info), NONE))
+            store = store._replace(table=np.full(2 * len(store.table), NONE))
             store_kernels.rehash(store)
     except MemoryError:
         return None
-    return store, plans
+    return store

@@ -1,0 +1,468 @@
+"""The search over beliefs with a budget left: trials from the root.
+
+A trial carries the exact budget d that is left. It descends by the action with the largest upper bound and the
+successor that contributes most to the gap at the root, and backs up on the way down and up. Where a successor owes its
+bound to a relaxation, and that to a ray, the trial goes on at the end of the ray, within the relaxation.
+
+While nothing is known that keeps the budget, every other trial is thrifty and looks for it: by the action that needs
+least (``C + γ max_o M_lo``) and the successor whose known courses exceed the budget by most.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from .courses import (
+    COURSES,
+    FILLED,
+    LOOKS,
+    MOVED,
+    NEXT,
+    PRICED,
+    VISITS,
+    WANTED,
+    Courses,
+    add_leaf,
+    back_up_course,
+    back_up_thrift,
+    best_course,
+    courses_have_room,
+    known,
+    left_after,
+    share_of,
+    start_courses,
+    thriftiest_course,
+)
+from .jit import inner, kernel
+from .levels import (
+    EXACT,
+    Bounds,
+    Levels,
+    LevelScratch,
+    apply_ray,
+    back_up,
+    bound_at,
+    fill_bounds,
+    fill_hints,
+    level_of,
+    make_point,
+    needs,
+    priced,
+    priced_gain,
+    start_relaxed,
+    test_points,
+)
+from .plans import Plans
+from .search import DONE, FULL, Tuning, back_up_lower, work_done
+from .store import BASE, BELIEFS, CLASS, NONE, PLAN, TIP, UPPER_BACKUPS, WEIGHT, Scratch, Space, Store, expand
+
+NO_ROOM = -2  # in place of an action
+THRIFTY = -2  # mode of a trial for something that keeps the budget at all
+STILL = 8  # trials in a row that change nothing, after which more would not either
+_NESTING = 8  # rays followed one after the other to where a gap comes from
+
+
+class Steps(NamedTuple):
+    """The path of a trial."""
+
+    mode: IntArray  # [depth] EXACT, THRIFTY or the relaxation
+    left: FloatArray  # [depth, K] budget
+    wanted: FloatArray  # [., K] budgets at which a level would have helped
+
+
+class Search(NamedTuple):
+    """All that a search under a budget works on."""
+
+    x: Space
+    b: Store
+    g: Plans
+    w: Scratch
+    v: Levels
+    y: Bounds
+    c: Courses
+    z: LevelScratch
+    p: Steps
+    discount: float
+
+
+@inner
+def fill_new(s: Search) -> bool:
+    """Give the store's new beliefs their bounds and leaves; False if full."""
+    c = s.c
+    while c.used[FILLED] < s.b.used[BELIEFS]:
+        i = c.used[FILLED]
+        cls = s.b.info[i, CLASS]
+        if c.used[COURSES] + c.leaf_ptr[cls + 1] - c.leaf_ptr[cls] > c.info.shape[0]:
+            return False
+        fill_bounds(s.x, s.b, s.v, s.y, i)
+        start_courses(s.x, s.b, s.g, c, s.v, s.y, i)
+        c.used[FILLED] = i + 1
+    return True
+
+
+# Choice of the action
+
+
+@inner
+def exact_value(
+    b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int, a: int, d: FloatArray
+) -> float:
+    """The upper bound of action a at belief i with budget d; −inf if it breaks the budget."""
+    if not left_after(y, discount, i, a, d, z.rest):
+        return -np.inf
+    if b.edge[i, a] == NONE:
+        bound = np.inf
+        for j in range(v.price.shape[0]):
+            bound = min(bound, y.hint[i, j, a] + priced(v, j, d))
+        return bound
+    needs(b, y, discount, i, a, z.need)
+    for k in range(d.size):
+        if z.need[k] > d[k]:
+            return -np.inf
+    level = level_of(v, z.rest)
+    for j in range(v.price.shape[0]):
+        z.worth[j] = priced(v, j, z.rest)
+    value = y.reward[i, a]
+    for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
+        value += discount * b.edge_prob[e] * bound_at(v, y, b.edge_child[e], level, z.worth)
+    return float(value)
+
+
+@inner
+def relaxed_value(b: Store, v: Levels, y: Bounds, discount: float, i: int, a: int, j: int, level: int) -> float:
+    """The upper bound of action a in relaxation j; −inf if it breaks the budget."""
+    to = v.after[v.which[b.info[i, CLASS] * y.reward.shape[1] + a], level]
+    if to == NONE:
+        return -np.inf
+    if b.edge[i, a] == NONE:
+        return float(y.hint[i, j, a])
+    value = priced_gain(v, y, i, a, j)
+    for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
+        value += discount * b.edge_prob[e] * y.hi[b.edge_child[e], j, to]
+    return value
+
+
+@inner
+def thrift(b: Store, c: Courses, y: Bounds, z: LevelScratch, discount: float, i: int, a: int, d: FloatArray) -> float:
+    """Minus the share of the budget that action a needs; −inf if it needs more than there is."""
+    needs(b, y, discount, i, a, z.need)
+    share = 0.0
+    for k in range(d.size):
+        if c.limited[k]:
+            if z.need[k] > d[k]:
+                return -np.inf
+            share = max(share, z.need[k] / max(d[k], 1e-300))
+    return -share
+
+
+@inner
+def choose(s: Search, i: int, mode: int, level: int, d: FloatArray) -> tuple[int, float]:
+    """The action with the largest bound, and that bound; NONE if every action breaks the budget."""
+    best, most = NONE, -np.inf
+    for a in range(s.y.reward.shape[1]):
+        if mode == EXACT:
+            value = exact_value(s.b, s.v, s.y, s.z, s.discount, i, a, d)
+        elif mode == THRIFTY:
+            value = thrift(s.b, s.c, s.y, s.z, s.discount, i, a, d)
+        else:
+            value = relaxed_value(s.b, s.v, s.y, s.discount, i, a, mode, level)
+        s.b.used[UPPER_BACKUPS] += s.b.degree[i, a] if s.b.edge[i, a] != NONE else 1
+        if value > most:
+            best, most = a, value
+    return best, most
+
+
+# Choice of the successor
+
+
+@inner
+def relaxed_excess(v: Levels, y: Bounds, i: int, j: int, level: int, target: float) -> float:
+    """By how much the gap of belief i in relaxation j is above the target."""
+    return float(y.hi[i, j, level] - max(y.lo[i, j, level], v.worst) - target)
+
+
+@inner
+def excess(s: Search, i: int, mode: int, level: int, target: float) -> float:
+    """By how much belief i is above the target; ``z.rest`` is its budget, ``z.worth`` what that is worth."""
+    if mode >= 0:
+        return relaxed_excess(s.v, s.y, i, mode, level, target)
+    if mode == THRIFTY:
+        course = thriftiest_course(s.c, i, s.z.rest)
+        return (share_of(s.c, course, s.z.rest) if course != NONE else np.inf) - 1.0
+    return bound_at(s.v, s.y, i, level, s.z.worth) - known(s.c, s.v, i, s.z.rest) - target
+
+
+@inner
+def follow_rays(
+    b: Store, v: Levels, y: Bounds, i: int, j: int, level: int, target: float, here: int, share: float
+) -> int:
+    """The end of belief i's rays that its relaxed bound hangs on and that has a share of the excess, or i itself."""
+    for _ in range(_NESTING):
+        if b.info[i, BASE] == NONE:
+            break
+        weight, base, tip = b.value[i, WEIGHT], b.info[i, BASE], b.info[i, TIP]
+        by_ray = weight * y.hi[base, j, level] + (1.0 - weight) * y.hi[tip, j, level]
+        if y.hi[i, j, level] < by_ray - 1e-12 * (1.0 + abs(by_ray)):
+            break
+        apply_ray(b, y, base, j)
+        apply_ray(b, y, tip, j)
+        at_base = weight * relaxed_excess(v, y, base, j, level, target)
+        at_tip = (1.0 - weight) * relaxed_excess(v, y, tip, j, level, target)
+        if base == here:
+            at_base = 0.0  # where we are
+        if max(at_base, at_tip) <= share * relaxed_excess(v, y, i, j, level, target):
+            break
+        i = base if at_base > at_tip else tip
+    return i
+
+
+@inner
+def relaxation_behind(v: Levels, y: Bounds, z: LevelScratch, i: int, level: int) -> int:
+    """The relaxation that the upper bound of belief i stems from, or EXACT."""
+    bound = bound_at(v, y, i, level, z.worth)
+    for j in range(v.price.shape[0]):
+        if y.hi[i, j, level] + min(z.worth[j], v.worth[j, level]) <= bound:
+            return j
+    return EXACT
+
+
+@inner
+def next_step(s: Search, i: int, a: int, mode: int, level: int, target: float, end_share: float) -> tuple[int, int]:
+    """Where a trial goes from belief i under action a, and in which mode; NONE if all successors are within `target`.
+
+    `level` is that of the successors, and ``z.rest`` their budget.
+    """
+    b, c = s.b, s.c
+    chosen, most = NONE, 0.0
+    for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
+        over = b.edge_prob[e] * excess(s, b.edge_child[e], mode, level, target)
+        if over > most:
+            chosen, most = b.edge_child[e], over
+    j = mode
+    if mode == EXACT and chosen != NONE:
+        j = relaxation_behind(s.v, s.y, s.z, chosen, level)
+        c.used[LOOKS] += 1
+        c.used[PRICED] += 1 if j > 0 else 0
+    if chosen == NONE or j < 0:
+        return chosen, mode
+    end = follow_rays(b, s.v, s.y, chosen, j, level, target, i, end_share)
+    if mode == EXACT:
+        within = relaxed_excess(s.v, s.y, chosen, j, level, target) <= end_share * excess(
+            s, chosen, EXACT, level, target
+        )
+        if end == chosen or within:
+            return chosen, EXACT
+    return end, j
+
+
+# What is learned at a step
+
+
+@inner
+def is_loose(c: Courses, d: FloatArray) -> bool:
+    """Whether a budget is so large that plans made without one may keep it."""
+    for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
+        if c.limited[k] and d[k] < c.loose[k]:
+            return False
+    return True
+
+
+@inner
+def hand_over(s: Search, i: int, least_gain: float) -> bool:
+    """Let belief i follow the plan that is best without a budget; False if full."""
+    before = s.b.info[i, PLAN]
+    if back_up_lower(s.x, s.b, s.g, s.w, s.discount, i, least_gain) == FULL:
+        return False
+    plan = s.b.info[i, PLAN]
+    if plan in (before, NONE):
+        return True
+    if not courses_have_room(s.c, 0):
+        return False
+    add_leaf(s.x, s.b, s.g, s.c, i, plan)
+    return True
+
+
+@inner
+def improve(s: Search, i: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+    """Look for a better course at (belief i, budget d); False if full."""
+    if mode == THRIFTY:
+        return back_up_thrift(s.b, s.c, s.y, s.z, s.discount, i, d)
+    if mode == EXACT:
+        if is_loose(s.c, d) and not hand_over(s, i, least_gain):
+            return False
+        return back_up_course(s.b, s.c, s.y, s.z, s.discount, i, d, least_gain)
+    return True
+
+
+@inner
+def is_close(s: Search, i: int, mode: int, level: int, d: FloatArray, value: float, limit: float) -> bool:
+    """Whether (belief i, budget d) is within the limit; `value` is the bound of its best action."""
+    if mode >= 0:
+        return bool(min(value, s.y.hi[i, mode, level]) - s.y.lo[i, mode, level] <= limit)
+    if mode == THRIFTY:
+        course = thriftiest_course(s.c, i, d)
+        return bool(course != NONE and share_of(s.c, course, d) <= 1.0)
+    for j in range(s.v.price.shape[0]):
+        s.z.worth[j] = priced(s.v, j, d)
+    bound, least = bound_at(s.v, s.y, i, level, s.z.worth), known(s.c, s.v, i, d)
+    if min(value, bound) - least > limit:
+        return False
+    if bound - least > limit and s.c.used[WANTED] < s.p.wanted.shape[0]:
+        for k in range(d.size):  # close at this very budget, not at the level above: a level would help
+            s.p.wanted[s.c.used[WANTED], k] = d[k]
+        s.c.used[WANTED] += 1
+    return True
+
+
+@inner
+def spend(s: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> int:
+    """The level after action a; ``z.rest`` becomes the budget that is left, ``z.worth`` what it is worth."""
+    v, z = s.v, s.z
+    if mode < 0:
+        left_after(s.y, s.discount, i, a, d, z.rest)
+        to = level_of(v, z.rest)
+    else:
+        to = v.after[v.which[s.b.info[i, CLASS] * s.y.reward.shape[1] + a], level]
+        for k in range(d.size):
+            z.rest[k] = v.value[k, v.part_of[k, to]]
+    for j in range(v.price.shape[0]):
+        z.worth[j] = priced(v, j, z.rest)
+    return int(to)
+
+
+# Trials
+
+
+@inner
+def visit(s: Search, i: int, mode: int, level: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
+    """Choose the action of a step, expanding what looks best until it is; NO_ROOM if there is none for that."""
+    if tuning.all_actions:
+        for a in range(s.y.reward.shape[1]):
+            if s.b.edge[i, a] == NONE and not expand(s.x, s.b, s.w, i, a, tuning.least_weight):
+                return NO_ROOM, 0.0
+        if not fill_new(s):
+            return NO_ROOM, 0.0
+    if tuning.least_drop < 1.0 and mode >= 0:
+        test_points(s.b, s.y, i, mode, level)
+    a, value = choose(s, i, mode, level, d)
+    while a != NONE and s.b.edge[i, a] == NONE:
+        if not expand(s.x, s.b, s.w, i, a, tuning.least_weight) or not fill_new(s):
+            return NO_ROOM, 0.0
+        a, value = choose(s, i, mode, level, d)
+    return a, value
+
+
+@inner
+def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
+    """One trial from (root, budget)."""
+    b, c, p = s.b, s.c, s.p
+    before = b.used[BELIEFS] + c.used[COURSES]
+    i, depth, moved = root, 0, False
+    limit, least_gain = target, tuning.least_gain * target
+    for k in range(budget.size):
+        p.left[0, k] = budget[k]
+    while i != NONE:
+        d = p.left[depth]
+        s.w.path[depth] = i
+        p.mode[depth] = mode
+        c.used[VISITS] += 1
+        level = level_of(s.v, d)
+        a, value = visit(s, i, mode, level, d, tuning)
+        if a == NO_ROOM:
+            return FULL
+        depth += 1
+        moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
+        if not improve(s, i, mode, d, least_gain):
+            return FULL
+        if a == NONE or depth == s.w.path.size or is_close(s, i, mode, level, d, value, limit):
+            break
+        limit /= s.discount
+        to = spend(s, i, a, mode, level, d)
+        i, mode = next_step(s, i, a, mode, to, limit, tuning.end_share)
+        for k in range(d.size):
+            p.left[depth, k] = s.z.rest[k] if mode < 0 else s.v.value[k, s.v.part_of[k, to]]
+    for t in range(depth - 1, -1, -1):
+        i, mode, d = s.w.path[t], p.mode[t], p.left[t]
+        if t < depth - 1:
+            moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
+        if tuning.least_drop < 1.0 and mode >= 0:
+            make_point(b, s.y, i, mode, level_of(s.v, d), tuning.least_drop)
+        if not improve(s, i, mode, d, least_gain):
+            return FULL
+    if moved or b.used[BELIEFS] + c.used[COURSES] > before:
+        c.used[MOVED] = number
+    return DONE
+
+
+@kernel
+def search(
+    s: Search,
+    root: int,
+    budget: FloatArray,
+    epsilon: float,
+    tuning: Tuning,
+    work: int,
+    trials: int,
+    most_trials: int,
+) -> tuple[int, int]:
+    """Trials until the gap at (root, budget) is at most epsilon, `work` or `most_trials` are done, or room is short.
+
+    `trials` counts those of the whole search. Return why the search paused, and the new count.
+    """
+    if not fill_new(s):
+        return FULL, trials
+    stop = work_done(s.b) + work
+    level = level_of(s.v, budget)
+    while work_done(s.b) < stop and trials < most_trials and trials - s.c.used[MOVED] < STILL:
+        if s.y.upper[root, level] == -np.inf:
+            break
+        s.b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
+        gap = s.y.upper[root, level] - known(s.c, s.v, root, budget)
+        mode = EXACT
+        if best_course(s.c, root, budget) == NONE and trials % 2 == 0:
+            mode = THRIFTY
+        elif gap <= epsilon:
+            break
+        share = tuning.share if trials % 4 < 2 else tuning.wide_share
+        if trial(s, root, budget, mode, max(epsilon, share * gap), tuning, trials) == FULL:
+            return FULL, trials
+        trials += 1
+    return DONE, trials
+
+
+@kernel
+def refill(s: Search, first: int, rounds: int) -> None:
+    """Start the relaxations from `first` on again, and carry what the edges tell by a few rounds of backups."""
+    for i in range(s.c.used[FILLED]):
+        for j in range(s.v.price.shape[0]):
+            if j >= first:
+                fill_hints(s.b, s.v, s.y, i, j)
+                start_relaxed(s.b, s.v, s.y, i, j)
+            restart_known(s.v, s.y, s.c, i, j)
+    mode = EXACT
+    for _ in range(rounds):
+        for i in range(s.c.used[FILLED] - 1, -1, -1):
+            back_up(s.b, s.v, s.y, s.z, s.discount, i, mode)
+
+
+@inner
+def restart_known(v: Levels, y: Bounds, c: Courses, i: int, j: int) -> None:
+    """Make `lo` of relaxation j what the courses of belief i say."""
+    for level in range(y.upper.shape[1]):
+        y.lo[i, j, level] = -np.inf
+    course = c.head[i]
+    while course != NONE:
+        value = c.total[course, 0]
+        for k in range(v.n.size):
+            value -= v.price[j, k] * c.total[course, 1 + k]
+        for level in range(y.upper.shape[1]):
+            within = True
+            for k in range(v.n.size):
+                if c.limited[k] and c.sure[course, k] > v.value[k, v.part_of[k, level]]:
+                    within = False
+            if within:
+                y.lo[i, j, level] = max(y.lo[i, j, level], value)
+        course = c.info[course, NEXT]

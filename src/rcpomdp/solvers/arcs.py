@@ -1,0 +1,265 @@
+"""ARCS: the best policy that keeps its budget in every history, with bounds on the optimum.
+
+An RC-POMDP is a belief MDP over (b, d): the belief and the budget that is left, ``d' = (d − C(b, a)) / γ``, with the
+hard rule ``d ≥ 0``. A policy is admissible iff what it has spent by its beliefs never exceeds the budget, which is the
+same as a *sure cost* of at most ĉ; nothing about expected costs has to be carried along to know that. The search
+(`solvers.budgeted`) bounds the optimum from above by vectors over budget levels and a convex relaxation, and from below
+by courses of action whose sure cost is known. It stops when the two are within epsilon, when it is proven that no
+policy keeps the budget, or when time or memory are up; its bounds hold whenever it stops.
+
+`variant="paper"` is the algorithm as it was published (`solvers.arcs_paper`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, did_you_mean
+from ..model import CPOMDP
+from ..policies import ControllerPolicy, Policy, blind
+from .arcs_paper import arcs_paper
+from .budgeted import ArcsOptions, BudgetSearch
+from .engine import Engine, Objective
+from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .sarsop import sarsop
+from .stopping import Slices, check_limits
+
+VARIANTS = ("levels", "paper")
+_PROBE = 3_000_000  # elementary steps of a search without a budget that comes first
+_FIRST_PRICE, _NEXT_PRICE = 8, 3  # trials before the first look at prices, and how many times as many until the next
+
+
+def arcs(
+    model: CPOMDP,
+    *,
+    variant: str = "levels",
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    seed: int = 0,
+    options: ArcsOptions | None = None,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the RC-POMDP: the budget holds in every history of the policy.
+
+    Parameters
+    ----------
+    variant : "levels", ours, or "paper", the algorithm as published
+    epsilon : gap to stop at
+    time_limit : seconds of set-up and search; None is unlimited
+    memory_limit : bytes that beliefs, bounds and plans may take
+    seed : of the random choices of "paper"; "levels" has none
+    options : ideas of "levels" that can be switched off
+    progress : called with the bounds now and then
+
+    An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
+    the lower bound is −inf, and the policy returned is the one that may spend the least.
+
+    >>> import rcpomdp as rc
+    >>> result = rc.solve(rc.problems.make("ce"), "arcs")
+    >>> result.status, result.admissible, round(result.lower, 3), round(result.upper, 3)
+    ('optimal', True, 10.0, 10.0)
+    """
+    check_limits(epsilon, time_limit, memory_limit)
+    if variant not in VARIANTS:
+        raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    if variant == "paper":
+        if options is not None:
+            raise InputError("the options are those of the variant 'levels'; 'paper' has none")
+        return arcs_paper(
+            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        )
+    if model.discount == 0:
+        return _one_step(model, seed)
+    load_kernels()
+    clock = Slices(time_limit)
+    search = BudgetSearch(model, options, memory_limit)
+    if not search.limited.any():
+        return _without_budget(search, epsilon, time_limit, memory_limit, seed, progress)
+    return _solve(search, epsilon, clock, seed, progress)
+
+
+def _solve(
+    search: BudgetSearch,
+    epsilon: float,
+    clock: Slices,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result:
+    """Search, and say what was found."""
+    clock.ready()
+    trace = [_point(search, 0.0)]
+    try:
+        search.probe(epsilon, _PROBE)
+        status = _search(search, epsilon, clock, trace, progress)
+        if status == INFEASIBLE:
+            search.bracket()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    trace.append(_point(search, clock.seconds))
+    best = search.best_course
+    course = best if best >= 0 else search.thriftiest_course
+    total, sure = search.courses.total[course], search.courses.sure[course]
+    return Result(
+        solver="arcs",
+        variant="levels",
+        objective="reward",
+        status=status,
+        lower=trace[-1].lower,
+        upper=trace[-1].upper,
+        reward=float(total[0]),
+        cost=total[1:].copy(),
+        sure_cost=sure.copy(),
+        policy=course_policy(search, course),
+        seconds=trace[-1].seconds,
+        setup_seconds=clock.setup_seconds,
+        trace=trace,
+        admissible=best >= 0,
+        horizon=None if best >= 0 else guaranteed_horizon(search, course),
+        nodes=search.visits,
+        seed=seed,
+        suffices=None if best >= 0 else sure.copy(),
+        needed=None if best >= 0 else search.needed,
+    )
+
+
+def _search(
+    search: BudgetSearch,
+    epsilon: float,
+    clock: Slices,
+    trace: list[TracePoint],
+    progress: Callable[[TracePoint], None] | None,
+) -> str:
+    """Trials, with a look at prices now and then and more levels when they hold it up; return what ended it."""
+    inner_epsilon = max(epsilon - 2 * search.slack, search.slack)
+    next_price = _FIRST_PRICE
+    while not trace[-1].upper - trace[-1].lower <= epsilon:
+        if search.infeasible:
+            return INFEASIBLE
+        if clock.over:
+            return TIME_LIMIT
+        if search.out_of_memory:
+            return MEMORY_LIMIT
+        with clock.slice() as work:
+            search.search(inner_epsilon, work, next_price)
+        if search.still and search.gap > inner_epsilon and not search.refine():
+            return STALLED
+        if search.trials >= next_price:
+            next_price *= _NEXT_PRICE
+            search.reprice()
+        trace.append(_point(search, clock.seconds))
+        if progress is not None:
+            progress(trace[-1])
+        if search.gap <= inner_epsilon and trace[-1].upper - trace[-1].lower > epsilon and not search.infeasible:
+            return STALLED
+    return OPTIMAL
+
+
+def _without_budget(
+    search: BudgetSearch,
+    epsilon: float,
+    time_limit: float | None,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result:
+    """No policy can exceed the budget: the optimum is that of the POMDP without one."""
+    found = sarsop(
+        search.model,
+        epsilon=epsilon,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        warm_start=search.engine,
+        progress=progress,
+    )
+    claims: dict[str, Any] = {
+        "solver": "arcs",
+        "variant": "levels",
+        "admissible": True,
+        "nodes": found.trace[-1].trials,
+        "seed": seed,
+        "sure_cost": np.minimum(found.sure_cost, search.cap),
+    }
+    return Result(**{**found.__dict__, **claims})
+
+
+def _one_step(model: CPOMDP, seed: int) -> Result:
+    """Without a future (γ = 0) the best affordable first action is all there is."""
+    b = model.initial_belief
+    rewards, costs = b @ model.reward, b @ model.cost  # [A], [K, A]
+    affordable = (costs <= np.asarray(model.spending_limit)[:, None]).all(axis=0)
+    if affordable.any():
+        a = int(np.where(affordable, rewards, -np.inf).argmax())
+        value = float(rewards[a])
+    else:
+        a, value = int((costs / np.maximum(model.spending_limit, 1e-300)[:, None]).max(axis=0).argmin()), -np.inf
+    return Result(
+        solver="arcs",
+        variant="levels",
+        objective="reward",
+        status=OPTIMAL if affordable.any() else INFEASIBLE,
+        lower=value,
+        upper=value,
+        reward=float(rewards[a]),
+        cost=costs[:, a].copy(),
+        sure_cost=costs[:, a].copy(),
+        policy=blind(model, a),
+        seconds=0.0,
+        setup_seconds=0.0,
+        trace=[TracePoint(0.0, value, value, 0, 1, model.n_actions)],
+        admissible=bool(affordable.any()),
+        horizon=None if affordable.any() else 0,
+        nodes=1,
+        seed=seed,
+        suffices=None if affordable.any() else costs[:, a].copy(),
+        needed=None if affordable.any() else costs.min(axis=1),
+    )
+
+
+def course_policy(search: BudgetSearch, course: int) -> Policy[Any]:
+    """A course as a controller: courses while they last, then the plans of its leaves."""
+    return ControllerPolicy(search.model, *search.graph(course))
+
+
+def guaranteed_horizon(search: BudgetSearch, course: int) -> int:
+    """Steps k for which ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` is known to hold at all t < k, as far as courses go."""
+    front, spent, k = {course: np.zeros(search.model.n_costs)}, 1.0, 0
+    while front:
+        following: dict[int, Any] = {}
+        for i, already in front.items():
+            if (already + spent * search.courses.total[i, 1:] > search.budget)[search.limited].any():
+                return k
+            here = already + spent * search.course_cost(i)
+            for child in search.followers(i):
+                following[child] = np.maximum(following.get(child, 0.0), here)
+        if not following or any(search.is_leaf(i) for i in front):
+            return k + 1
+        front, spent, k = following, spent * search.model.discount, k + 1
+    return k
+
+
+def _point(search: BudgetSearch, seconds: float) -> TracePoint:
+    slack = search.slack
+    return TracePoint(seconds, search.lower - slack, search.upper + slack, search.trials, *search.sizes)
+
+
+@cache
+def load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
+    model = CPOMDP(
+        transition=[[[1.0]]] * 2,
+        observation=[[[1.0]]] * 2,
+        reward=[[0.0, 1.0]],
+        cost=[[0.0, 1.0]],
+        initial_belief=[1.0],
+        discount=0.5,
+        budget=1.0,
+    )
+    search = BudgetSearch(model)
+    search.search(0.0, 10, 2)
+    search.refine()
+    Engine(model, Objective(1.0, np.zeros(1))).search(0.0, 10)

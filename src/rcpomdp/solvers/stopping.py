@@ -1,0 +1,67 @@
+"""When solvers stop: limits that callers give, and time cut into slices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+_SLICE = 0.05  # seconds between looks at the clock
+_FIRST_WORK = 200_000  # elementary steps of the first slice
+
+
+def check_limits(epsilon: Any, time_limit: Any, memory_limit: Any) -> None:
+    """Refuse limits that make no sense."""
+    if not is_number(epsilon) or not epsilon >= 0:
+        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
+    if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
+        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
+    if not is_number(memory_limit) or not memory_limit > 0:
+        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, which a truth value is not."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+class Slices:
+    """A clock that cuts a search into slices of work that take about as long as a blink."""
+
+    def __init__(self, time_limit: float | None) -> None:
+        self.started = self._ready = time.perf_counter()
+        self._deadline = self.started + (time_limit if time_limit is not None else np.inf)
+        self._work = _FIRST_WORK
+
+    def ready(self) -> None:
+        """The set-up is over."""
+        self._ready = time.perf_counter()
+
+    @property
+    def setup_seconds(self) -> float:
+        """Seconds of set-up."""
+        return self._ready - self.started
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of search."""
+        return time.perf_counter() - self._ready
+
+    @property
+    def over(self) -> bool:
+        """Whether time is up."""
+        return time.perf_counter() >= self._deadline
+
+    @contextmanager
+    def slice(self) -> Iterator[int]:
+        """Work for one slice; how long it takes decides about the next."""
+        before = time.perf_counter()
+        yield self._work
+        now = time.perf_counter()
+        wanted = min(_SLICE, max(self._deadline - now, 1e-3))
+        self._work = int(np.clip(self._work * wanted / (now - before + 1e-9), 1000, 1e9))
