@@ -74,7 +74,9 @@ def _chain(model: CPOMDP, policy: ControllerPolicy) -> tuple[sp.csr_array[np.flo
     m, n = model.arrays, model.n_states
     support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
     pairs = policy.start * n + support
-    known = pairs
+    met = [
+        pairs
+    ]  # sorted, each more than twice as long as the next, so that a deep chain takes no square of its length
     edges: list[tuple[IntArray, IntArray, FloatArray]] = []
     while pairs.size:
         node, state = np.divmod(pairs, n)
@@ -86,8 +88,13 @@ def _chain(model: CPOMDP, policy: ControllerPolicy) -> tuple[sp.csr_array[np.flo
         target = policy.successors[source // n, m.z_obs[seen]] * n + landed[seen_row]
         live = ~model.terminal[landed[seen_row]]  # nothing follows a terminal state
         edges.append((source[live], target[live], (m.t_prob[entry][seen_row] * m.z_prob[seen])[live]))
-        pairs = np.setdiff1d(target[live], known)
-        known = np.union1d(known, pairs)
+        pairs = np.unique(target[live])
+        for part in met:
+            pairs = pairs[part[np.minimum(np.searchsorted(part, pairs), part.size - 1)] != pairs]
+        met.append(pairs)
+        while len(met) > 1 and met[-2].size <= 2 * met[-1].size:
+            met[-2:] = [np.union1d(met[-2], met[-1])]
+    known = np.unique(np.concatenate(met))
     place = [np.searchsorted(known, np.concatenate([known[:0], *(edge[end] for edge in edges)])) for end in (0, 1)]
     prob = np.concatenate([np.empty(0), *(edge[2] for edge in edges)])
     chain: Any = sp.csr_array((prob, (place[0], place[1])), shape=(known.size, known.size))

@@ -16,8 +16,11 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from .courses import (
+    ACTION,
+    BELIEF,
     COURSES,
     FILLED,
+    LINKS,
     LOOKS,
     MOVED,
     NEXT,
@@ -36,6 +39,7 @@ from .courses import (
     start_courses,
     thriftiest_course,
 )
+from .courses import PLAN as LEAF
 from .jit import inner, kernel
 from .levels import (
     EXACT,
@@ -55,6 +59,8 @@ from .levels import (
     start_relaxed,
     test_points,
 )
+from .plans import ACTION as PLAN_ACTION
+from .plans import LINKS as PLAN_LINKS
 from .plans import Plans
 from .search import DONE, FULL, Tuning, back_up_lower, work_done
 from .store import BASE, BELIEFS, CLASS, NONE, PLAN, TIP, UPPER_BACKUPS, WEIGHT, Scratch, Space, Store, expand
@@ -192,7 +198,10 @@ def excess(s: Search, i: int, mode: int, level: int, target: float) -> float:
     if mode == THRIFTY:
         course = thriftiest_course(s.c, i, s.z.rest)
         return (share_of(s.c, course, s.z.rest) if course != NONE else np.inf) - 1.0
-    return bound_at(s.v, s.y, i, level, s.z.worth) - known(s.c, s.v, i, s.z.rest) - target
+    bound, course = bound_at(s.v, s.y, i, level, s.z.worth), best_course(s.c, i, s.z.rest)
+    if course == NONE:
+        return bound - s.v.worst + 1.0  # whatever the target, it must be found out whether there is one
+    return float(bound - s.c.total[course, 0] - target)
 
 
 @inner
@@ -243,6 +252,8 @@ def next_step(s: Search, i: int, a: int, mode: int, level: int, target: float, e
             chosen, most = b.edge_child[e], over
     j = mode
     if mode == EXACT and chosen != NONE:
+        if best_course(c, chosen, s.z.rest) == NONE:
+            return chosen, THRIFTY
         j = relaxation_behind(s.v, s.y, s.z, chosen, level)
         c.used[LOOKS] += 1
         c.used[PRICED] += 1 if j > 0 else 0
@@ -302,14 +313,16 @@ def is_close(s: Search, i: int, mode: int, level: int, d: FloatArray, value: flo
     """Whether (belief i, budget d) is within the limit; `value` is the bound of its best action."""
     if mode >= 0:
         return bool(min(value, s.y.hi[i, mode, level]) - s.y.lo[i, mode, level] <= limit)
-    if mode == THRIFTY:
-        course = thriftiest_course(s.c, i, d)
-        return bool(course != NONE and share_of(s.c, course, d) <= 1.0)
+    if mode == THRIFTY and best_course(s.c, i, d) != NONE:
+        return True
     for j in range(s.v.price.shape[0]):
         s.z.worth[j] = priced(s.v, j, d)
-    bound, least = bound_at(s.v, s.y, i, level, s.z.worth), known(s.c, s.v, i, d)
-    if min(value, bound) - least > limit:
+    if mode == THRIFTY and value > -np.inf:
         return False
+    bound, course = bound_at(s.v, s.y, i, level, s.z.worth), best_course(s.c, i, d)
+    if value > -np.inf and (course == NONE or min(value, bound) - s.c.total[course, 0] > limit):
+        return False
+    least = s.v.worst if course == NONE else s.c.total[course, 0]
     if bound - least > limit and s.c.used[WANTED] < s.p.wanted.shape[0]:
         for k in range(d.size):  # close at this very budget, not at the level above: a level would help
             s.p.wanted[s.c.used[WANTED], k] = d[k]
@@ -377,7 +390,7 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
         moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
         if not improve(s, i, mode, d, least_gain):
             return FULL
-        if a == NONE or depth == s.w.path.size or is_close(s, i, mode, level, d, value, limit):
+        if is_close(s, i, mode, level, d, value, limit) or a == NONE or depth == s.w.path.size:
             break
         limit /= s.discount
         to = spend(s, i, a, mode, level, d)
@@ -466,3 +479,42 @@ def restart_known(v: Levels, y: Bounds, c: Courses, i: int, j: int) -> None:
             if within:
                 y.lo[i, j, level] = max(y.lo[i, j, level], value)
         course = c.info[course, NEXT]
+
+
+# While acting
+
+
+@kernel
+def best_at(c: Courses, i: int, d: FloatArray) -> int:
+    """The best known course at (belief, budget), or NONE."""
+    return best_course(c, i, d)
+
+
+@kernel
+def follow(s: Search, course: int, o: int, tuning: Tuning) -> int:
+    """The course that follows a course after an observation; NONE if that was impossible, NO_ROOM if there is none.
+
+    A leaf is followed by the leaf of the plan that its plan goes on with, at the belief that is then reached.
+    """
+    b, c, g, x = s.b, s.c, s.g, s.x
+    i, plan = c.info[course, BELIEF], c.info[course, LEAF]
+    a = c.info[course, ACTION] if plan == NONE else g.info[plan, PLAN_ACTION]
+    if b.edge[i, a] == NONE and not expand(x, b, s.w, i, a, tuning.least_weight):
+        return NO_ROOM
+    if not fill_new(s) or not courses_have_room(c, 0):
+        return NO_ROOM
+    for e in range(b.degree[i, a]):
+        if b.edge_obs[b.edge[i, a] + e] != o:
+            continue
+        if plan == NONE:
+            return int(c.link[c.info[course, LINKS] + e])
+        pair = g.info[plan, CLASS] * s.y.reward.shape[1] + a
+        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+            if x.seen_obs[f] == o:
+                new = c.used[COURSES]
+                add_leaf(
+                    x, b, g, c, b.edge_child[b.edge[i, a] + e], g.link[g.info[plan, PLAN_LINKS] + f - x.seen_ptr[pair]]
+                )
+                c.used[COURSES] = new + 1  # kept even if it is dominated: it is what is followed
+                return int(new)
+    return NONE

@@ -13,6 +13,7 @@ policy keeps the budget, or when time or memory are up; its bounds hold whenever
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -22,11 +23,12 @@ from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, Policy, blind
 from .arcs_paper import arcs_paper
-from .budgeted import ArcsOptions, BudgetSearch
+from .budgeted import ArcsOptions, BudgetSearch, most_spent
 from .engine import Engine, Objective
+from .online import OnlinePolicy
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .sarsop import sarsop
-from .stopping import Slices, check_limits
+from .stopping import Slices, check_limits, is_number
 
 VARIANTS = ("levels", "paper")
 _PROBE = 3_000_000  # elementary steps of a search without a budget that comes first
@@ -42,6 +44,7 @@ def arcs(
     memory_limit: float = 8e9,
     seed: int = 0,
     options: ArcsOptions | None = None,
+    act_time: float | None = None,
     progress: Callable[[TracePoint], None] | None = None,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
@@ -54,6 +57,8 @@ def arcs(
     memory_limit : bytes that beliefs, bounds and plans may take
     seed : of the random choices of "paper"; "levels" has none
     options : ideas of "levels" that can be switched off
+    act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
+        bound to this process. Where no budget binds it is the plain one
     progress : called with the bounds now and then
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
@@ -68,19 +73,26 @@ def arcs(
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant == "paper":
-        if options is not None:
-            raise InputError("the options are those of the variant 'levels'; 'paper' has none")
+        if options is not None or act_time is not None:
+            raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
     if model.discount == 0:
         return _one_step(model, seed)
+    if act_time is not None and (not is_number(act_time) or not act_time >= 0):
+        raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     load_kernels()
     clock = Slices(time_limit)
-    search = BudgetSearch(model, options, memory_limit)
-    if not search.limited.any():
-        return _without_budget(search, epsilon, time_limit, memory_limit, seed, progress)
-    return _solve(search, epsilon, clock, seed, progress)
+    options = options or ArcsOptions()
+    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
+    if (model.spending_limit >= most_spent(engine)).all():
+        return _without_budget(engine, epsilon, clock, seed, progress)
+    search = BudgetSearch(engine, options)
+    result = _solve(search, epsilon, clock, seed, progress)
+    if act_time is None or not result.admissible:
+        return result
+    return replace(result, policy=OnlinePolicy(search, search.best_course, act_time, epsilon))
 
 
 def _solve(
@@ -160,31 +172,27 @@ def _search(
 
 
 def _without_budget(
-    search: BudgetSearch,
-    epsilon: float,
-    time_limit: float | None,
-    memory_limit: float,
-    seed: int,
-    progress: Callable[[TracePoint], None] | None,
+    engine: Engine, epsilon: float, clock: Slices, seed: int, progress: Callable[[TracePoint], None] | None
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     found = sarsop(
-        search.model,
+        engine.model,
         epsilon=epsilon,
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        warm_start=search.engine,
+        time_limit=clock.left,
+        memory_limit=engine.memory_limit,
+        warm_start=engine,
         progress=progress,
     )
-    claims: dict[str, Any] = {
-        "solver": "arcs",
-        "variant": "levels",
-        "admissible": True,
-        "nodes": found.trace[-1].trials,
-        "seed": seed,
-        "sure_cost": np.minimum(found.sure_cost, search.cap),
-    }
-    return Result(**{**found.__dict__, **claims})
+    return replace(
+        found,
+        solver="arcs",
+        variant="levels",
+        sure_cost=np.minimum(found.sure_cost, most_spent(engine)) if engine.model.n_costs else found.sure_cost,
+        setup_seconds=clock.seconds - found.seconds,
+        admissible=True,
+        nodes=found.trace[-1].trials,
+        seed=seed,
+    )
 
 
 def _one_step(model: CPOMDP, seed: int) -> Result:
@@ -233,7 +241,7 @@ def guaranteed_horizon(search: BudgetSearch, course: int) -> int:
         for i, already in front.items():
             if (already + spent * search.courses.total[i, 1:] > search.budget)[search.limited].any():
                 return k
-            here = already + spent * search.course_cost(i)
+            here = already + spent * search.first_cost(i)
             for child in search.followers(i):
                 following[child] = np.maximum(following.get(child, 0.0), here)
         if not following or any(search.is_leaf(i) for i in front):
@@ -259,7 +267,8 @@ def load_kernels() -> None:
         discount=0.5,
         budget=1.0,
     )
-    search = BudgetSearch(model)
+    engine = Engine(model, Objective(1.0, np.zeros(1)))
+    engine.search(0.0, 10)
+    search = BudgetSearch(engine)
     search.search(0.0, 10, 2)
     search.refine()
-    Engine(model, Objective(1.0, np.zeros(1))).search(0.0, 10)

@@ -17,6 +17,7 @@ from ..bounds.starting import cost_fib_vectors
 from ..kernels import budgeted as kernels
 from ..kernels.courses import (
     ACTION,
+    BELIEF,
     COURSE_LINKS,
     COURSES,
     FILLED,
@@ -31,12 +32,13 @@ from ..kernels.courses import (
 )
 from ..kernels.courses import PLAN as LEAF
 from ..kernels.levels import Bounds, Levels, LevelScratch, list_maps
+from ..kernels.plans import ACTION as PLAN_ACTION
+from ..kernels.plans import LINKS as PLAN_LINKS
 from ..kernels.plans import VALUES
 from ..kernels.search import FULL, Tuning
 from ..kernels.store import BELIEFS, NONE
-from ..model import CPOMDP
 from . import storage
-from .engine import Engine, EngineOptions, Objective
+from .engine import Engine, EngineOptions
 from .levels import level_values
 from .prices import dual_prices
 
@@ -62,26 +64,32 @@ class ArcsOptions:
     hand_over: bool = True  # plans of the unconstrained search where the budget is as good as unlimited
 
 
+def most_spent(engine: Engine) -> FloatArray:
+    """What no policy can spend more than, from any belief, [K]: a budget of that is as good as none."""
+    x = engine.space
+    most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, engine.model.discount)
+    largest: FloatArray = most[engine.classes.reachable].max(axis=0)
+    return largest
+
+
 class BudgetSearch:
     """Bounds on the best reward within the model's budget, and courses that attain the lower one."""
 
     levels: Levels
     bounds: Bounds
 
-    def __init__(self, model: CPOMDP, options: ArcsOptions | None = None, memory_limit: float = np.inf) -> None:
-        self.model = model
+    def __init__(self, engine: Engine, options: ArcsOptions | None = None) -> None:
+        self.engine = engine  # its objective is the reward, and it is this search's from now on
+        self.model = model = engine.model
         self.options = options or ArcsOptions()
-        self.memory_limit = memory_limit
+        self.memory_limit = engine.memory_limit
         self.out_of_memory = False
-        self.engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), self.options.engine, memory_limit)
         self.trials = 0
-        self.budget = np.asarray(model.spending_limit, dtype=np.float64)
+        self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
         self.n_levels = self.options.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
-        x = self.engine.space
-        reachable = self.engine.classes.reachable
-        most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)
-        self.cap = np.maximum(most[reachable].max(axis=0), 1e-300)
+        x = engine.space
+        self.cap = np.maximum(most_spent(engine), 1e-300)
         self.limited = self.budget < self.cap
         self._floor = np.minimum.reduceat(self.engine.ordered.cost, x.start[:-1], axis=1)  # [K, n_classes, A]
         self._cost_hint = self._least_costs()
@@ -94,6 +102,8 @@ class BudgetSearch:
         self.steps = kernels.Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
+        while self.courses.used[FILLED] == 0 and not self.out_of_memory:
+            self._run(engine.root, self.budget, np.inf, engine.options.tuning(), 0, 0)
 
     # Bounds
 
@@ -106,8 +116,6 @@ class BudgetSearch:
     @property
     def upper(self) -> float:
         """Upper bound on the optimum; −inf if nothing can keep the budget."""
-        if self.courses.used[FILLED] == 0:
-            return float(self.engine.upper)
         return float(self.bounds.upper[self.engine.root, self._root_level])
 
     @property
@@ -128,8 +136,6 @@ class BudgetSearch:
     @property
     def needed(self) -> FloatArray:
         """Least budget of each cost that is not ruled out, [K]."""
-        if self.courses.used[FILLED] == 0:
-            return np.zeros(self.model.n_costs)
         least: FloatArray = self.bounds.least[self.engine.root].copy()
         return least
 
@@ -137,7 +143,7 @@ class BudgetSearch:
     def root_courses(self) -> list[int]:
         """The courses of the initial belief, none of which dominates another."""
         found, course = [], int(self.courses.head[self.engine.root])
-        while self.courses.used[FILLED] and course != NONE:
+        while course != NONE:
             found.append(course)
             course = int(self.courses.info[course, NEXT])
         return found
@@ -173,13 +179,11 @@ class BudgetSearch:
         while engine.work < stop and self.gap > epsilon and not self.out_of_memory:
             if self.still or self.trials >= trials or self.infeasible:
                 break
-            self._run(self.budget, epsilon, tuning, stop - engine.work, trials)
+            self._run(engine.root, self.budget, epsilon, tuning, stop - engine.work, trials)
 
-    def _run(self, budget: FloatArray, epsilon: float, tuning: Tuning, work: int, trials: int) -> None:
-        """One call of the kernel from the initial belief with a budget, and more room if it was short."""
-        status, self.trials = kernels.search(
-            self._parts(), self.engine.root, budget, epsilon, tuning, work, self.trials, trials
-        )
+    def _run(self, root: int, budget: FloatArray, epsilon: float, tuning: Tuning, work: int, trials: int) -> None:
+        """One call of the kernel from a belief with a budget, and more room if it was short."""
+        status, self.trials = kernels.search(self._parts(), root, budget, epsilon, tuning, work, self.trials, trials)
         if status == FULL:
             self._grow()
 
@@ -258,13 +262,42 @@ class BudgetSearch:
                 return
             budget[k] = (low + high) / 2
             for _ in range(trials):
-                self._run(budget, np.inf, tuning, 1, self.trials + 1)
+                self._run(self.engine.root, budget, np.inf, tuning, 1, self.trials + 1)
                 if self.needed[k] > low or self.courses.sure[self.thriftiest_course, k] < high:
                     break
             else:
                 return
 
+    # While acting
+
+    def search_at(self, belief: int, left: FloatArray, epsilon: float, work: int) -> bool:
+        """Run trials from a belief with a budget; False if more would change nothing."""
+        self.courses.used[MOVED] = self.trials  # that trials elsewhere changed nothing says nothing here
+        self._run(belief, left, epsilon, self.engine.options.tuning(), work, self.trials + work)
+        return not (self.still or self.out_of_memory)
+
+    def follow(self, course: int, observation: int) -> int:
+        """The course that follows a course after an observation; itself if that was impossible."""
+        while True:
+            follower = int(kernels.follow(self._parts(), course, observation, self.engine.options.tuning()))
+            if follower != kernels.NO_ROOM:
+                return follower if follower != NONE else course
+            self._grow()
+            if self.out_of_memory:
+                raise MemoryError("no room to follow the policy")
+
+    def better(self, course: int, left: FloatArray) -> int:
+        """The best course known where this one starts that keeps what is left of the budget."""
+        best = int(kernels.best_at(self.courses, int(self.courses.info[course, BELIEF]), left))
+        return best if best != NONE and self.courses.total[best, 0] > self.courses.total[course, 0] else course
+
     # Policy
+
+    def first_action(self, course: int) -> int:
+        """The action that a course begins with."""
+        if self.is_leaf(course):
+            return int(self.engine.plans.info[self.courses.info[course, LEAF], PLAN_ACTION])
+        return int(self.courses.info[course, ACTION])
 
     def graph(self, start: int) -> tuple[IntArray, IntArray]:
         """A course as the actions [n] and successors [n, O] of a controller that starts at node 0."""
@@ -287,14 +320,15 @@ class BudgetSearch:
         for course, plan in order:
             row = np.zeros(n_observations, dtype=np.int64)
             if course != NONE:
-                a, i = int(c.info[course, ACTION]), int(c.info[course, 0])
+                a, i = int(c.info[course, ACTION]), int(c.info[course, BELIEF])
                 for n in range(store.degree[i, a]):
                     follower = int(c.link[c.info[course, LINKS] + n])
                     row[store.edge_obs[store.edge[i, a] + n]] = node(follower, NONE)
             else:
-                a, pair = int(plans.info[plan, 1]), int(plans.info[plan, 0] * n_actions + plans.info[plan, 1])
+                a = int(plans.info[plan, PLAN_ACTION])
+                pair = int(plans.info[plan, 0] * n_actions + a)
                 for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-                    follower = int(plans.link[plans.info[plan, 3] + f - x.seen_ptr[pair]])
+                    follower = int(plans.link[plans.info[plan, PLAN_LINKS] + f - x.seen_ptr[pair]])
                     row[x.seen_obs[f]] = node(NONE, follower)
             actions.append(a)
             successors.append(row)
@@ -308,15 +342,13 @@ class BudgetSearch:
         """The courses that follow a course, none if it is a leaf."""
         if self.is_leaf(course):
             return []
-        i, a, first = (int(n) for n in self.courses.info[course, [0, ACTION, LINKS]])
+        i, a, first = (int(n) for n in self.courses.info[course, [BELIEF, ACTION, LINKS]])
         return [int(n) for n in self.courses.link[first : first + self.engine.store.degree[i, a]]]
 
-    def course_cost(self, course: int) -> FloatArray:
-        """What a course's first step costs, [K]; of a leaf all that it is expected to."""
-        if self.is_leaf(course):
-            return self.courses.total[course, 1:]
-        i, a = (int(n) for n in self.courses.info[course, [0, ACTION]])
-        return self.bounds.cost[i, :, a]
+    def first_cost(self, course: int) -> FloatArray:
+        """What a course's first step costs, [K]."""
+        cost: FloatArray = self.bounds.cost[self.courses.info[course, BELIEF], :, self.first_action(course)]
+        return cost
 
     # Sizes
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray
 
+_TINY = 1e-9
 _INSIDE = 1e-3  # share of the best one's costs that is held back, so that some price is above zero
 
 
@@ -31,6 +32,10 @@ def dual_prices(totals: FloatArray, best: float, limited: BoolArray) -> FloatArr
     budget = costs[int(np.abs(rewards - best).argmin())] * (1 - _INSIDE)
     if not (budget > 0).any() or not (costs <= budget).all(axis=1).any():
         return None
+    scale = np.maximum(costs.max(axis=0), budget)  # the solver takes what is below 1e-9 for zero
+    keep = scale > 0
+    costs, budget, scale = costs[:, keep] / scale[keep], budget[keep] / scale[keep], scale[keep]
+    costs[costs < _TINY] = 0.0
     make: Any = highspy.Highs  # its stubs do not know expressions
     solver = make()
     solver.silent()
@@ -43,5 +48,5 @@ def dual_prices(totals: FloatArray, best: float, limited: BoolArray) -> FloatArr
         return None
     duals = np.abs(np.array(solver.getSolution().row_dual[1:]))
     prices = np.zeros(len(limited))
-    prices[limited] = duals
-    return prices if duals.max() > 1e-9 else None
+    prices[np.flatnonzero(limited)[keep]] = duals / scale
+    return prices if duals.max() > _TINY else None

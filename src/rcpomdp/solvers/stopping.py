@@ -57,6 +57,11 @@ class Slices:
         """Whether time is up."""
         return time.perf_counter() >= self._deadline
 
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left, a blink at least; None if there is no limit."""
+        return None if np.isinf(self._deadline) else max(self._deadline - time.perf_counter(), 1e-3)
+
     @contextmanager
     def slice(self) -> Iterator[int]:
         """Work for one slice; how long it takes decides about the next."""
