@@ -361,8 +361,9 @@ def visit(s: Search, i: int, mode: int, level: int, d: FloatArray, tuning: Tunin
     if tuning.least_drop < 1.0 and mode >= 0:
         test_points(s.b, s.y, i, mode, level)
     a, value = choose(s, i, mode, level, d)
+    least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     while a != NONE and s.b.edge[i, a] == NONE:
-        if not expand(s.x, s.b, s.w, i, a, tuning.least_weight) or not fill_new(s):
+        if not expand(s.x, s.b, s.w, i, a, least_weight) or not fill_new(s):
             return NO_ROOM, 0.0
         a, value = choose(s, i, mode, level, d)
     return a, value
@@ -390,7 +391,7 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
         moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
         if not improve(s, i, mode, d, least_gain):
             return FULL
-        if is_close(s, i, mode, level, d, value, limit) or a == NONE or depth == s.w.path.size:
+        if is_close(s, i, mode, level, d, value, limit) or a == NONE or depth == p.mode.size:
             break
         limit /= s.discount
         to = spend(s, i, a, mode, level, d)

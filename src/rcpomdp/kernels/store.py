@@ -203,12 +203,15 @@ def has_room(x: Space, b: Store, i: int, a: int) -> bool:
 
 @inner
 def expand(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: float) -> bool:
-    """Give belief i the edges of action a, and before it the beliefs at the ends of its ray; False if full."""
+    """Give belief i the edges of action a, and before it the beliefs at the ends of its ray; False if full.
+
+    Nothing is done for rays if none has the weight that is asked for.
+    """
     depth = 1
     w.stack[0] = i
     while depth > 0:
         top = w.stack[depth - 1]
-        if depth < w.stack.size and b.info[top, BASE] != NONE:
+        if least_weight < 1.0 and depth < w.stack.size and b.info[top, BASE] != NONE:
             if b.edge[b.info[top, BASE], a] == NONE:
                 w.stack[depth] = b.info[top, BASE]
                 depth += 1

@@ -31,7 +31,7 @@ from .sarsop import sarsop
 from .stopping import Slices, check_limits, is_number
 
 VARIANTS = ("levels", "paper")
-_PROBE = 3_000_000  # elementary steps of a search without a budget that comes first
+_PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
 _FIRST_PRICE, _NEXT_PRICE = 8, 3  # trials before the first look at prices, and how many times as many until the next
 
 

@@ -44,7 +44,9 @@ from .prices import dual_prices
 
 _ROUNDS = 3  # of backups over all beliefs after a change of levels or prices
 _COURSES = 4096  # room to begin with
+_MOST_BOUNDS = 1 << 30  # levels times beliefs
 _WANTED = 16  # levels that are asked for before more of them are made
+_LOOSE = 0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
 _LEAST_PRICED = 0.05  # share of successors that a price must bound to be kept
 
 
@@ -54,7 +56,7 @@ class ArcsOptions:
 
     engine: EngineOptions = EngineOptions()  # noqa: RUF009 - frozen
     levels: int = 128  # budget levels to begin with; doubled when they hold up the search
-    most_levels: int = 1 << 14
+    most_levels: int = 1 << 16
     relaxation: bool = True  # bounds from the convex relaxation, with rays
     prices: bool = True  # a second relaxation, with λ from the dual
     needs: bool = True  # prune by M, the least budget that suffices
@@ -98,7 +100,9 @@ class BudgetSearch:
         self._hints = [x.hint]
         self.courses = self._build_courses()
         self._lay_out()
-        depth = len(self.engine.scratch.path)
+        # Beyond this many steps nothing is left of a budget or a reward but rounding.
+        deepest = np.log(1e-14) / np.log(model.discount)
+        depth = int(min(len(engine.scratch.path), deepest + 2))
         self.steps = kernels.Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
@@ -204,7 +208,7 @@ class BudgetSearch:
 
     def probe(self, epsilon: float, work: int) -> None:
         """Search without a budget for a moment: what it finds may keep the budget, or help where much of it is left."""
-        if not self.options.hand_over:
+        if not self.options.hand_over or (self.budget < _LOOSE * self.cap)[self.limited].any():
             return
         self.engine.search(epsilon, work)
         self._fit()
@@ -213,7 +217,8 @@ class BudgetSearch:
 
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
-        if self.bounds.upper.shape[1] >= self.options.most_levels:
+        n_levels = self.bounds.upper.shape[1]
+        if n_levels >= self.options.most_levels or n_levels * int(self.courses.used[FILLED]) > _MOST_BOUNDS:
             return False
         wanted = self.steps.wanted[: self.courses.used[WANTED]]
         self.courses.used[WANTED] = 0

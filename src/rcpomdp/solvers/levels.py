@@ -14,6 +14,7 @@ import numpy as np
 from .._types import FloatArray
 
 _SAME = 1e-12  # relative difference of two levels that are one
+_TINY = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
 _DEPTH = 3.0  # the series goes down to the budget's e^-3-th part
 
 
@@ -45,7 +46,8 @@ def level_values(
         above, below = np.log(cap / budget) / step, _DEPTH / step  # free steps up to the cap, and down
         m = max(1, int(room / (above + below)))
         below = min(int(below * m), max(room // 2, room - int(above * m)))
-        above = min(int(above * m), room - below)
+        # From next to nothing it takes many free steps to a budget that buys something: none of them may be rounded.
+        above = min(int(above * m), room - below if cap < _TINY * budget else 4 * n)
         found += [budget * discount ** (-i / m) for i in range(-below, above + 1)]
     if extra is not None:
         found += list(extra)
