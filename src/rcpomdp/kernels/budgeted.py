@@ -482,7 +482,13 @@ def restart_known(v: Levels, y: Bounds, c: Courses, i: int, j: int) -> None:
         course = c.info[course, NEXT]
 
 
-# While acting
+# What Python asks
+
+
+@kernel
+def level_at(v: Levels, d: FloatArray) -> int:
+    """The level that a budget is rounded up to."""
+    return level_of(v, d)
 
 
 @kernel

@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
-from ..policies import ControllerPolicy, Policy, blind
+from ..policies import ControllerPolicy, blind
+from . import sarsop as unconstrained
 from .arcs_paper import arcs_paper
-from .budgeted import ArcsOptions, BudgetSearch, most_spent
+from .budget_storage import most_spent
+from .budgeted import ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
 from .online import OnlinePolicy
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from .sarsop import sarsop
 from .stopping import Slices, check_limits, is_number
 
 VARIANTS = ("levels", "paper")
@@ -126,12 +126,12 @@ def _solve(
         reward=float(total[0]),
         cost=total[1:].copy(),
         sure_cost=sure.copy(),
-        policy=course_policy(search, course),
+        policy=ControllerPolicy(search.model, *search.graph(course)),
         seconds=trace[-1].seconds,
         setup_seconds=clock.setup_seconds,
         trace=trace,
         admissible=best >= 0,
-        horizon=None if best >= 0 else guaranteed_horizon(search, course),
+        horizon=None if best >= 0 else search.horizon(course),
         nodes=search.visits,
         seed=seed,
         suffices=None if best >= 0 else sure.copy(),
@@ -175,7 +175,7 @@ def _without_budget(
     engine: Engine, epsilon: float, clock: Slices, seed: int, progress: Callable[[TracePoint], None] | None
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
-    found = sarsop(
+    found = unconstrained.sarsop(
         engine.model,
         epsilon=epsilon,
         time_limit=clock.left,
@@ -228,28 +228,6 @@ def _one_step(model: CPOMDP, seed: int) -> Result:
     )
 
 
-def course_policy(search: BudgetSearch, course: int) -> Policy[Any]:
-    """A course as a controller: courses while they last, then the plans of its leaves."""
-    return ControllerPolicy(search.model, *search.graph(course))
-
-
-def guaranteed_horizon(search: BudgetSearch, course: int) -> int:
-    """Steps k for which ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` is known to hold at all t < k, as far as courses go."""
-    front, spent, k = {course: np.zeros(search.model.n_costs)}, 1.0, 0
-    while front:
-        following: dict[int, Any] = {}
-        for i, already in front.items():
-            if (already + spent * search.courses.total[i, 1:] > search.budget)[search.limited].any():
-                return k
-            here = already + spent * search.first_cost(i)
-            for child in search.followers(i):
-                following[child] = np.maximum(following.get(child, 0.0), here)
-        if not following or any(search.is_leaf(i) for i in front):
-            return k + 1
-        front, spent, k = following, spent * search.model.discount, k + 1
-    return k
-
-
 def _point(search: BudgetSearch, seconds: float) -> TracePoint:
     slack = search.slack
     return TracePoint(seconds, search.lower - slack, search.upper + slack, search.trials, *search.sizes)
@@ -267,8 +245,7 @@ def load_kernels() -> None:
         discount=0.5,
         budget=1.0,
     )
-    engine = Engine(model, Objective(1.0, np.zeros(1)))
-    engine.search(0.0, 10)
-    search = BudgetSearch(engine)
+    unconstrained.load_kernels()
+    search = BudgetSearch(Engine(model, Objective(1.0, np.zeros(1))))
     search.search(0.0, 10, 2)
     search.refine()

@@ -12,38 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..bounds.blind import blind_sure_costs, largest_sure_costs
-from ..bounds.starting import cost_fib_vectors
 from ..kernels import budgeted as kernels
-from ..kernels.courses import (
-    ACTION,
-    BELIEF,
-    COURSE_LINKS,
-    COURSES,
-    FILLED,
-    LINKS,
-    LOOKS,
-    MOVED,
-    NEXT,
-    PRICED,
-    VISITS,
-    WANTED,
-    Courses,
-)
-from ..kernels.courses import PLAN as LEAF
-from ..kernels.levels import Bounds, Levels, LevelScratch, list_maps
-from ..kernels.plans import ACTION as PLAN_ACTION
-from ..kernels.plans import LINKS as PLAN_LINKS
-from ..kernels.plans import VALUES
+from ..kernels.courses import BELIEF, COURSE_LINKS, COURSES, FILLED, LOOKS, MOVED, NEXT, PRICED, VISITS, WANTED
+from ..kernels.levels import Bounds, Levels
 from ..kernels.search import FULL, Tuning
 from ..kernels.store import BELIEFS, NONE
 from . import storage
+from .budget_storage import (
+    Plan,
+    build_bounds,
+    build_courses,
+    build_level_scratch,
+    build_levels,
+    carry_over,
+    least_costs,
+    most_spent,
+)
+from .courses import controller_graph, first_action, guaranteed_horizon
 from .engine import Engine, EngineOptions
-from .levels import level_values
 from .prices import dual_prices
 
 _ROUNDS = 3  # of backups over all beliefs after a change of levels or prices
-_COURSES = 4096  # room to begin with
 _MOST_BOUNDS = 1 << 30  # levels times beliefs
 _WANTED = 16  # levels that are asked for before more of them are made
 _LOOSE = 0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
@@ -66,14 +55,6 @@ class ArcsOptions:
     hand_over: bool = True  # plans of the unconstrained search where the budget is as good as unlimited
 
 
-def most_spent(engine: Engine) -> FloatArray:
-    """What no policy can spend more than, from any belief, [K]: a budget of that is as good as none."""
-    x = engine.space
-    most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, engine.model.discount)
-    largest: FloatArray = most[engine.classes.reachable].max(axis=0)
-    return largest
-
-
 class BudgetSearch:
     """Bounds on the best reward within the model's budget, and courses that attain the lower one."""
 
@@ -90,15 +71,23 @@ class BudgetSearch:
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
         self.n_levels = self.options.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
-        x = engine.space
         self.cap = np.maximum(most_spent(engine), 1e-300)
         self.limited = self.budget < self.cap
-        self._floor = np.minimum.reduceat(self.engine.ordered.cost, x.start[:-1], axis=1)  # [K, n_classes, A]
-        self._cost_hint = self._least_costs()
+        self._plan = Plan(
+            budget=self.budget,
+            cap=self.cap,
+            limited=self.limited,
+            floor=np.minimum.reduceat(engine.ordered.cost, engine.space.start[:-1], axis=1),
+            cost_hint=least_costs(engine) if self.options.needs else np.zeros((model.n_costs, 0, 0)),
+            relaxed=bool(self.options.relaxation),
+            monotone=bool(self.options.monotone),
+        )
         self.prices = np.zeros((1, model.n_costs))
         self._unpriced = False  # whether a price was tried in vain
-        self._hints = [x.hint]
-        self.courses = self._build_courses()
+        self._hints = [engine.space.hint]
+        self.courses = build_courses(engine, self._plan, self.options.leaves)
+        if not self.options.hand_over:
+            self.courses.loose[:] = np.inf
         self._lay_out()
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
         deepest = np.log(1e-14) / np.log(model.discount)
@@ -273,7 +262,25 @@ class BudgetSearch:
             else:
                 return
 
+    def graph(self, course: int) -> tuple[IntArray, IntArray]:
+        """A course as the actions [n] and successors [n, O] of a controller that starts at node 0."""
+        return controller_graph(self.engine, self.courses, course)
+
+    def horizon(self, course: int) -> int:
+        """Steps for which a course is known to keep the budget, expecting what comes after."""
+        budget = np.where(self.limited, self.budget, np.inf)
+        return guaranteed_horizon(self.engine, self.courses, self.bounds.cost, course, budget)
+
     # While acting
+
+    def first_action(self, course: int) -> int:
+        """The action that a course begins with."""
+        return first_action(self.engine, self.courses, course)
+
+    def first_cost(self, course: int) -> FloatArray:
+        """What a course's first step costs, [K]."""
+        cost: FloatArray = self.bounds.cost[self.courses.info[course, BELIEF], :, self.first_action(course)]
+        return cost
 
     def search_at(self, belief: int, left: FloatArray, epsilon: float, work: int) -> bool:
         """Run trials from a belief with a budget; False if more would change nothing."""
@@ -296,65 +303,6 @@ class BudgetSearch:
         best = int(kernels.best_at(self.courses, int(self.courses.info[course, BELIEF]), left))
         return best if best != NONE and self.courses.total[best, 0] > self.courses.total[course, 0] else course
 
-    # Policy
-
-    def first_action(self, course: int) -> int:
-        """The action that a course begins with."""
-        if self.is_leaf(course):
-            return int(self.engine.plans.info[self.courses.info[course, LEAF], PLAN_ACTION])
-        return int(self.courses.info[course, ACTION])
-
-    def graph(self, start: int) -> tuple[IntArray, IntArray]:
-        """A course as the actions [n] and successors [n, O] of a controller that starts at node 0."""
-        e, c = self.engine, self.courses
-        store, plans, x = e.store, e.plans, e.space
-        n_actions, n_observations = self.model.n_actions, self.model.n_observations
-        number: dict[tuple[int, int], int] = {}
-        order: list[tuple[int, int]] = []
-
-        def node(course: int, plan: int) -> int:
-            if course != NONE and c.info[course, LEAF] != NONE:
-                course, plan = NONE, int(c.info[course, LEAF])
-            if (course, plan) not in number:
-                number[course, plan] = len(order)
-                order.append((course, plan))
-            return number[course, plan]
-
-        node(start, NONE)
-        actions, successors = [], []
-        for course, plan in order:
-            row = np.zeros(n_observations, dtype=np.int64)
-            if course != NONE:
-                a, i = int(c.info[course, ACTION]), int(c.info[course, BELIEF])
-                for n in range(store.degree[i, a]):
-                    follower = int(c.link[c.info[course, LINKS] + n])
-                    row[store.edge_obs[store.edge[i, a] + n]] = node(follower, NONE)
-            else:
-                a = int(plans.info[plan, PLAN_ACTION])
-                pair = int(plans.info[plan, 0] * n_actions + a)
-                for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-                    follower = int(plans.link[plans.info[plan, PLAN_LINKS] + f - x.seen_ptr[pair]])
-                    row[x.seen_obs[f]] = node(NONE, follower)
-            actions.append(a)
-            successors.append(row)
-        return np.array(actions, dtype=np.int64), np.array(successors, dtype=np.int64)
-
-    def is_leaf(self, course: int) -> bool:
-        """Whether a course is a plan."""
-        return bool(self.courses.info[course, LEAF] != NONE)
-
-    def followers(self, course: int) -> list[int]:
-        """The courses that follow a course, none if it is a leaf."""
-        if self.is_leaf(course):
-            return []
-        i, a, first = (int(n) for n in self.courses.info[course, [BELIEF, ACTION, LINKS]])
-        return [int(n) for n in self.courses.link[first : first + self.engine.store.degree[i, a]]]
-
-    def first_cost(self, course: int) -> FloatArray:
-        """What a course's first step costs, [K]."""
-        cost: FloatArray = self.bounds.cost[self.courses.info[course, BELIEF], :, self.first_action(course)]
-        return cost
-
     # Sizes
 
     @property
@@ -376,149 +324,18 @@ class BudgetSearch:
 
     def _lay_out(self) -> None:
         """Levels, relaxations and bounds for the present number of levels and prices, from what there was before."""
-        e, k = self.engine, self.model.n_costs
-        discount = self.model.discount
-        per_cost = (
-            self.n_levels if self.limited.sum() <= 1 else max(4, round((4 * self.n_levels) ** (1 / self.limited.sum())))
+        e, before = self.engine, getattr(self, "levels", None)
+        self.levels = build_levels(e, self._plan, self.n_levels, self.extra, self.prices, self._hints)
+        self.scratch = build_level_scratch(self.levels)
+        old, self.bounds = (
+            getattr(self, "bounds", None),
+            build_bounds(self.levels, len(e.store.info), e.model.n_actions),
         )
-        values = [
-            level_values(self.budget[i], self._step_costs(i), discount, self.cap[i], per_cost, self.extra[i])
-            if self.limited[i]
-            else np.array([np.inf])
-            for i in range(k)
-        ]
-        count = np.array([len(v) for v in values], dtype=np.int64)
-        stride = np.concatenate([[1], np.cumprod(count[:-1])]).astype(np.int64) if k else np.empty(0, dtype=np.int64)
-        n_levels, most = int(count.prod()), int(count.max(initial=1))
-        value = np.full((k, most), np.inf)
-        for i, v in enumerate(values):
-            value[i, : len(v)] = v
-        tuples = np.stack([value[i, np.arange(n_levels) // stride[i] % count[i]] for i in range(k)])  # [K, L]
-        spending, which = np.unique(np.moveaxis(self._floor, 0, 2).reshape(-1, k), axis=0, return_inverse=True)
-        part = np.empty((k, most), dtype=np.int64)
-        levels = Levels(
-            value=value,
-            n=count,
-            stride=stride,
-            part_of=np.stack([np.arange(n_levels) // stride[i] % count[i] for i in range(k)]),
-            price=self.prices,
-            cap=self.cap,
-            worth=self.prices @ np.minimum(tuples, self.cap[:, None]),
-            floor=spending[which.ravel()],
-            which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
-            after=np.empty((len(spending), n_levels), dtype=np.int64),
-            hint=np.stack(self._hints),
-            cost_hint=self._cost_hint,
-            worst=float(e.space.gain[0].min() / (1 - discount)) - 1.0,
-            relaxed=bool(self.options.relaxation),
-            monotone=bool(self.options.monotone),
-        )
-        list_maps(levels, np.ascontiguousarray(spending), discount, part, levels.after)
-        old = (self.levels, self.bounds) if self.courses.used[FILLED] else None
-        self.levels = levels
-        self.scratch = LevelScratch(
-            row=np.empty((5, n_levels)),
-            map=np.empty(n_levels, dtype=np.int64),
-            part=part,
-            need=np.empty(k),
-            rest=np.empty(k),
-            sure=np.empty(k),
-            worth=np.empty(len(self.prices)),
-        )
-        n, n_actions, n_prices = len(e.store.info), self.model.n_actions, len(self.prices)
-        self.bounds = Bounds(
-            reward=np.empty((n, n_actions)),
-            cost=np.empty((n, k, n_actions)),
-            hint=np.empty((n, n_prices, n_actions)),
-            hi=np.empty((n, n_prices, n_levels)),
-            lo=np.empty((n, n_prices, n_levels)),
-            upper=np.empty((n, n_levels)),
-            least=np.empty((n, k)),
-        )
-        self._root_level = int(
-            sum(np.searchsorted(value[i, : count[i]], self.budget[i] * (1 - 1e-13)) * stride[i] for i in range(k))
-        )
-        if old is not None:
-            self._carry_over(*old)
+        self._root_level = int(kernels.level_at(self.levels, self.budget))
+        if before is not None and old is not None:
+            kept = carry_over(int(self.courses.used[FILLED]), before, old, self.levels, self.bounds)
+            kernels.refill(self._parts(), kept, _ROUNDS)
             self.courses.used[MOVED] = self.trials
-
-    def _carry_over(self, levels: Levels, bounds: Bounds) -> None:
-        """Take over what was known at other levels: a level is bounded by the next one that is no lower."""
-        used, k = int(self.courses.used[FILLED]), self.model.n_costs
-        new, n_levels = self.bounds, self.bounds.upper.shape[1]
-        place = np.zeros(n_levels, dtype=np.int64)
-        for i in range(k):
-            mine = self.levels.value[i, np.arange(n_levels) // self.levels.stride[i] % self.levels.n[i]]
-            theirs = levels.value[i, : levels.n[i]]
-            place += np.searchsorted(theirs, mine) * levels.stride[i]
-        for name in ("reward", "cost", "least"):
-            getattr(new, name)[:used] = getattr(bounds, name)[:used]
-        new.upper[:used] = bounds.upper[:used][:, place]
-        kept = len(self.prices) if np.array_equal(levels.price[: len(self.prices)], self.prices) else 1
-        new.hint[:used, :kept] = bounds.hint[:used, :kept]
-        new.hi[:used, :kept] = bounds.hi[:used, :kept][:, :, place]
-        kernels.refill(self._parts(), kept, _ROUNDS)
-
-    def _build_courses(self) -> Courses:
-        e, k = self.engine, self.model.n_costs
-        leaf_ptr, leaf_plan, leaf_floor = self._leaves()
-        room = _COURSES + int(np.diff(leaf_ptr).max()) * len(e.store.info)
-        return Courses(
-            info=np.empty((room, 5), dtype=np.int64),
-            total=np.empty((room, 1 + k)),
-            sure=np.empty((room, k)),
-            link=np.empty(4 * _COURSES, dtype=np.int64),
-            head=np.full(len(e.store.info), NONE),
-            leaf_ptr=leaf_ptr,
-            leaf_plan=leaf_plan,
-            leaf_floor=leaf_floor,
-            limited=self.limited.astype(np.int64),
-            loose=np.where(self.options.hand_over, self.cap, np.inf),
-            used=np.zeros(8, dtype=np.int64),
-        )
-
-    def _leaves(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Blind plans that no other blind plan of their class beats in reward, cost and sure cost at once."""
-        e = self.engine
-        x, plans, k = e.space, e.plans, self.model.n_costs
-        n_classes, n_actions = len(x.start) - 1, self.model.n_actions
-        n_plans, sizes = n_classes * n_actions, np.diff(x.start)
-        rows = len(x.gain)
-        vectors = np.empty((n_actions, 1 + k, len(x.class_of)))  # reward, then costs with their sign turned
-        for c in range(n_classes):
-            at = int(plans.info[c * n_actions, VALUES])
-            block = plans.value[at : at + n_actions * rows * sizes[c]].reshape(n_actions, rows, sizes[c])
-            vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
-        vectors[:, 1:] *= -1.0
-        sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
-        floor = blind_sure_costs(np.moveaxis(self._floor, 0, 2), x.seen_ptr, x.seen_class, self.model.discount)
-        kept = np.ones((n_classes, n_actions), dtype=bool)
-        for a in range(n_actions):
-            for better in range(n_actions):
-                if a == better:
-                    continue
-                beats = np.logical_and.reduceat((vectors[better] >= vectors[a]).all(axis=0), x.start[:-1])
-                beats &= (sure[:, better] <= sure[:, a]).all(axis=1) & kept[:, better]
-                kept[:, a] &= ~beats
-        if not self.options.leaves:
-            kept[:] = False
-        kept[np.arange(n_classes), plans.default % n_actions] = True
-        pairs = np.flatnonzero(kept)
-        leaf_ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
-        return leaf_ptr, pairs.astype(np.int64), np.ascontiguousarray(floor.reshape(-1, k)[pairs])
-
-    def _least_costs(self) -> FloatArray:
-        """Vectors [K, S, A] below the least expected costs, or [K, 0, 0] if they are all zero."""
-        k = self.model.n_costs
-        vectors = np.stack([cost_fib_vectors(self.engine.ordered, i).T for i in range(k)])
-        if not vectors.min(axis=2).any() or not self.options.needs:
-            return np.zeros((k, 0, 0))
-        return np.ascontiguousarray(vectors)
-
-    def _step_costs(self, k: int) -> FloatArray:
-        """A few costs that steps have: of classes first, then of states."""
-        found = np.unique(np.concatenate([np.unique(self._floor[k]), np.unique(self.engine.ordered.cost[k])]))
-        return found if found.size <= 8 else np.unique(self._floor[k])[:8]
 
     def _grow(self) -> None:
         """More room wherever one more expansion, plan or course may not fit."""

@@ -66,7 +66,7 @@ def sarsop(
     """
     check_limits(epsilon, time_limit, memory_limit)
     goal = _goal(model, objective, epsilon)
-    _load_kernels()
+    load_kernels()
     clock = Slices(time_limit)
     if warm_start is None:
         engine = Engine(model, goal.objective, options, memory_limit)
@@ -206,7 +206,7 @@ def least_cost_policy(model: CPOMDP, cost: Hashable | None = None, **options: An
 
 
 @cache
-def _load_kernels() -> None:
+def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
     model = CPOMDP(
         transition=[[[1.0]]] * 2,
