@@ -459,7 +459,17 @@ def refill(s: Search, first: int, rounds: int) -> None:
     mode = EXACT
     for _ in range(rounds):
         for i in range(s.c.used[FILLED] - 1, -1, -1):
-            back_up(s.b, s.v, s.y, s.z, s.discount, i, mode)
+            if is_expanded(s.b, i):  # else there is nothing to back up from
+                back_up(s.b, s.v, s.y, s.z, s.discount, i, mode)
+
+
+@inner
+def is_expanded(b: Store, i: int) -> bool:
+    """Whether some action of belief i has edges."""
+    for a in range(b.edge.shape[1]):  # noqa: SIM110 - compiled code has no any()
+        if b.edge[i, a] != NONE:
+            return True
+    return False
 
 
 @inner

@@ -24,7 +24,7 @@ from ..policies import ControllerPolicy, blind
 from . import sarsop as unconstrained
 from .arcs_paper import arcs_paper
 from .budget_storage import most_spent
-from .budgeted import ArcsOptions, BudgetSearch
+from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
 from .online import OnlinePolicy
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
@@ -70,6 +70,8 @@ def arcs(
     ('optimal', True, 10.0, 10.0)
     """
     check_limits(epsilon, time_limit, memory_limit)
+    if act_time is not None and (not is_number(act_time) or not act_time >= 0):
+        raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant == "paper":
@@ -80,9 +82,9 @@ def arcs(
         )
     if model.discount == 0:
         return _one_step(model, seed)
-    if act_time is not None and (not is_number(act_time) or not act_time >= 0):
-        raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     load_kernels()
+    if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
+        unconstrained.load_kernels()  # it may be needed too
     clock = Slices(time_limit)
     options = options or ArcsOptions()
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
@@ -109,7 +111,7 @@ def _solve(
         search.probe(epsilon, _PROBE)
         status = _search(search, epsilon, clock, trace, progress)
         if status == INFEASIBLE:
-            search.bracket()
+            search.bracket(lambda: clock.over)
     except KeyboardInterrupt:
         status = INTERRUPTED
     trace.append(_point(search, clock.seconds))
@@ -245,7 +247,6 @@ def load_kernels() -> None:
         discount=0.5,
         budget=1.0,
     )
-    unconstrained.load_kernels()
     search = BudgetSearch(Engine(model, Objective(1.0, np.zeros(1))))
     search.search(0.0, 10, 2)
     search.refine()

@@ -136,11 +136,12 @@ def carry_over(used: int, old_levels: Levels, old: Bounds, levels: Levels, bound
         place += np.searchsorted(theirs, levels.value[k, part]) * old_levels.stride[k]
     for name in ("reward", "cost", "least"):
         getattr(bounds, name)[:used] = getattr(old, name)[:used]
-    bounds.upper[:used] = old.upper[:used][:, place]
+    np.take(old.upper[:used], place, axis=1, out=bounds.upper[:used], mode="clip")
     n_prices = len(levels.price)
     kept = n_prices if np.array_equal(old_levels.price[:n_prices], levels.price) else 1
     bounds.hint[:used, :kept] = old.hint[:used, :kept]
-    bounds.hi[:used, :kept] = old.hi[:used, :kept][:, :, place]
+    for j in range(kept):
+        bounds.hi[:used, j] = np.take(old.hi[:used, j], place, axis=1, mode="clip")
     return kept
 
 

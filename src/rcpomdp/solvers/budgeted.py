@@ -7,6 +7,7 @@ Built on an `Engine` whose objective is the reward. It adds upper bounds as vect
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +36,7 @@ from .prices import dual_prices
 _ROUNDS = 3  # of backups over all beliefs after a change of levels or prices
 _MOST_BOUNDS = 1 << 30  # levels times beliefs
 _WANTED = 16  # levels that are asked for before more of them are made
-_LOOSE = 0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
+LOOSE = 0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
 _LEAST_PRICED = 0.05  # share of successors that a price must bound to be kept
 
 
@@ -197,7 +198,7 @@ class BudgetSearch:
 
     def probe(self, epsilon: float, work: int) -> None:
         """Search without a budget for a moment: what it finds may keep the budget, or help where much of it is left."""
-        if not self.options.hand_over or (self.budget < _LOOSE * self.cap)[self.limited].any():
+        if not self.options.hand_over or (self.budget < LOOSE * self.cap)[self.limited].any():
             return
         self.engine.search(epsilon, work)
         self._fit()
@@ -244,7 +245,7 @@ class BudgetSearch:
         self._lay_out()
         return True
 
-    def bracket(self, rounds: int = 20, trials: int = 50) -> None:
+    def bracket(self, over: Callable[[], bool], rounds: int = 20, trials: int = 50) -> None:
         """Narrow what is known of the least budget that suffices, where one cost is limited and nothing keeps it."""
         limited = np.flatnonzero(self.limited)
         if limited.size != 1:
@@ -256,6 +257,10 @@ class BudgetSearch:
                 return
             budget[k] = (low + high) / 2
             for _ in range(trials):
+                if over() or self.out_of_memory:
+                    return
+                self.trials += self.trials % 2  # every other trial is thrifty
+                self.courses.used[MOVED] = self.trials
                 self._run(self.engine.root, budget, np.inf, tuning, 1, self.trials + 1)
                 if self.needed[k] > low or self.courses.sure[self.thriftiest_course, k] < high:
                     break
@@ -284,9 +289,9 @@ class BudgetSearch:
 
     def search_at(self, belief: int, left: FloatArray, epsilon: float, work: int) -> bool:
         """Run trials from a belief with a budget; False if more would change nothing."""
-        self.courses.used[MOVED] = self.trials  # that trials elsewhere changed nothing says nothing here
+        before = self.courses.used[MOVED] = self.trials  # that trials elsewhere changed nothing says nothing here
         self._run(belief, left, epsilon, self.engine.options.tuning(), work, self.trials + work)
-        return not (self.still or self.out_of_memory)
+        return not (self.still or self.out_of_memory) and self.trials > before
 
     def follow(self, course: int, observation: int) -> int:
         """The course that follows a course after an observation; itself if that was impossible."""

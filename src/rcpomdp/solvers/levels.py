@@ -50,7 +50,7 @@ def level_values(
         above = min(int(above * m), room - below if cap < _TINY * budget else 4 * n)
         found += [budget * discount ** (-i / m) for i in range(-below, above + 1)]
     if extra is not None:
-        found += list(extra)
+        found += [e for e in extra if abs(e - budget) > 2 * _SAME * budget]
     values = np.unique([f for f in found if f < cap])
     distinct = np.diff(values, prepend=-np.inf) > _SAME * values
     return np.concatenate([values[distinct], [np.inf]])
