@@ -15,9 +15,8 @@ demo: $(READY)
 	@echo "Take tunnel B at once: the best that never promises more than the budget."
 	$(BIN)/rcpomdp simulate --problem ce --policy blind:tunnel-B
 	@echo
-	@echo "The best reward in the tunnels and on a map of rocks when no budget holds, and what it spends."
-	$(BIN)/rcpomdp solve tunnels
-	$(BIN)/rcpomdp solve crs-5-7 --epsilon 0.01 --time-limit 60
+	@echo "Solve, verify and simulate; kernels are compiled first, once per installation."
+	$(BIN)/python examples/demo.py
 
 test: lint
 	$(BIN)/python -m pytest
@@ -32,6 +31,7 @@ setup: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/arcs.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt
@@ -41,4 +41,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/rcpomdp.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist src/rcpomdp.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo

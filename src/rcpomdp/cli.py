@@ -160,11 +160,13 @@ def _solve(
     _announce_compilation()
     from .io import save_policy
     from .io.atomic import check_writable
-    from .solvers import solve
+    from .solvers import ONLINE, solve
 
-    if out is not None:
-        check_writable(out)
     solver = solver or arguments.default_solver()
+    if out is not None:
+        if solver in ONLINE:
+            raise InputError(f"the policy of {solver} solves while it runs, and cannot be saved; simulate it in Python")
+        check_writable(out)
     given = {
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
@@ -203,9 +205,10 @@ def _judge(result: Result, model: CPOMDP, epsilon: float) -> int:
     if result.admissible is None:
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
             if cost > limit:
-                _say(f"{name} {cost:.6g} is above its budget: {result.solver} does not look at budgets")
-    elif not result.admissible:
-        steps = f", but for {result.horizon} steps" if result.horizon is not None else ""
+                why = ": sarsop does not look at budgets" if result.solver == "sarsop" else ""
+                _say(f"{name} {cost:.6g} is above its budget{why}")
+    elif not result.admissible and result.status != "infeasible":
+        steps = f", only for {result.horizon} steps" if result.horizon else ""
         _say(f"the policy is not proven to keep the budget in every history{steps}")
     if result.status == "optimal":
         return 0
@@ -216,7 +219,8 @@ def _judge(result: Result, model: CPOMDP, epsilon: float) -> int:
             + (f", {result.suffices[k]:.6g} suffices" if result.suffices is not None else "")
             for k, name in enumerate(model.costs)
         ]
-        return _complain(f"infeasible: no policy keeps the budget in every history: {'; '.join(needs)}", INFEASIBLE)
+        where = "in expectation" if result.admissible is None else "in every history"
+        return _complain(f"infeasible: no policy keeps the budget {where}: {'; '.join(needs)}", INFEASIBLE)
     if result.lower == -math.inf:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:

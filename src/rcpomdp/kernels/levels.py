@@ -390,16 +390,19 @@ def needs(b: Store, y: Bounds, discount: float, i: int, a: int, need: FloatArray
 
 
 @inner
-def back_up_least(b: Store, y: Bounds, z: LevelScratch, discount: float, i: int) -> None:
-    """Raise M_lo of belief i."""
+def back_up_least(b: Store, y: Bounds, z: LevelScratch, discount: float, i: int) -> bool:
+    """Raise M_lo of belief i; whether it moved."""
     for k in range(z.need.size):
         z.rest[k] = np.inf
     for a in range(y.reward.shape[1]):
         needs(b, y, discount, i, a, z.need)
         for k in range(z.need.size):
             z.rest[k] = min(z.rest[k], z.need[k])
+    moved = False
     for k in range(z.need.size):
+        moved = moved or z.rest[k] > y.least[i, k] * (1.0 + MOVE)
         y.least[i, k] = max(y.least[i, k], z.rest[k])
+    return moved
 
 
 @inner
@@ -493,5 +496,5 @@ def back_up(b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i:
     if mode >= 0:
         return moved
     b.value[i, HI] = min(b.value[i, HI], y.hi[i, 0, y.upper.shape[1] - 1])
-    back_up_least(b, y, z, discount, i)
+    moved = back_up_least(b, y, z, discount, i) or moved
     return back_up_exact(b, v, y, z, discount, i) or moved

@@ -36,7 +36,7 @@ def least_costs(engine: Engine) -> FloatArray:
     return np.ascontiguousarray(vectors) if vectors.min(axis=2).any() else np.zeros((n_costs, 0, 0))
 
 
-class Plan(NamedTuple):
+class Layout(NamedTuple):
     """What levels are made from."""
 
     budget: FloatArray  # [K]
@@ -49,14 +49,14 @@ class Plan(NamedTuple):
 
 
 def build_levels(
-    engine: Engine, plan: Plan, n: int, extra: list[FloatArray], prices: FloatArray, hints: list[FloatArray]
+    engine: Engine, layout: Layout, n: int, extra: list[FloatArray], prices: FloatArray, hints: list[FloatArray]
 ) -> Levels:
     """About n levels, or somewhat more if there are several costs, with their maps; ``prices [J, K]``."""
-    n_costs, discount, n_limited = len(plan.budget), engine.model.discount, int(plan.limited.sum())
+    n_costs, discount, n_limited = len(layout.budget), engine.model.discount, int(layout.limited.sum())
     per_cost = n if n_limited <= 1 else max(4, round((4 * n) ** (1 / n_limited)))
     values = [
-        level_values(plan.budget[k], _step_costs(engine, plan, k), discount, plan.cap[k], per_cost, extra[k])
-        if plan.limited[k]
+        level_values(layout.budget[k], _step_costs(engine, layout, k), discount, layout.cap[k], per_cost, extra[k])
+        if layout.limited[k]
         else np.array([np.inf])
         for k in range(n_costs)
     ]
@@ -67,34 +67,34 @@ def build_levels(
     for k, v in enumerate(values):
         value[k, : len(v)] = v
     part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
-    worth = prices @ np.minimum(np.take_along_axis(value, part_of, axis=1), plan.cap[:, None])
-    spending, which = np.unique(np.moveaxis(plan.floor, 0, 2).reshape(-1, n_costs), axis=0, return_inverse=True)
+    worth = prices @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
+    spending, which = np.unique(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs), axis=0, return_inverse=True)
     levels = Levels(
         value=value,
         n=count,
         stride=stride,
         part_of=part_of,
         price=prices,
-        cap=plan.cap,
+        cap=layout.cap,
         worth=worth,
         floor=spending[which.ravel()],
         which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
         after=np.empty((len(spending), n_levels), dtype=np.int64),
         hint=np.stack(hints),
-        cost_hint=plan.cost_hint,
+        cost_hint=layout.cost_hint,
         worst=float(engine.space.gain[0].min() / (1 - discount)) - 1.0,
-        relaxed=plan.relaxed,
-        monotone=plan.monotone,
+        relaxed=layout.relaxed,
+        monotone=layout.monotone,
     )
     part = np.empty((n_costs, most), dtype=np.int64)
     list_maps(levels, np.ascontiguousarray(spending), discount, part, levels.after)
     return levels
 
 
-def _step_costs(engine: Engine, plan: Plan, k: int) -> FloatArray:
+def _step_costs(engine: Engine, layout: Layout, k: int) -> FloatArray:
     """A few costs that steps have: of states, or if these are many of whole classes."""
     of_states = np.unique(engine.ordered.cost[k])
-    return of_states if of_states.size <= _STEP_COSTS else np.unique(plan.floor[k])[:_STEP_COSTS]
+    return of_states if of_states.size <= _STEP_COSTS else np.unique(layout.floor[k])[:_STEP_COSTS]
 
 
 def build_level_scratch(v: Levels) -> LevelScratch:
@@ -145,10 +145,10 @@ def carry_over(used: int, old_levels: Levels, old: Bounds, levels: Levels, bound
     return kept
 
 
-def build_courses(engine: Engine, plan: Plan, all_leaves: bool) -> Courses:
+def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
     """Room for courses, and the plans that beliefs may follow from the start."""
-    leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, plan, all_leaves)
-    n, n_costs = len(engine.store.info), len(plan.budget)
+    leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, layout, all_leaves)
+    n, n_costs = len(engine.store.info), len(layout.budget)
     room = _COURSES + int(np.diff(leaf_ptr).max()) * n
     return Courses(
         info=np.empty((room, 5), dtype=np.int64),
@@ -159,15 +159,15 @@ def build_courses(engine: Engine, plan: Plan, all_leaves: bool) -> Courses:
         leaf_ptr=leaf_ptr,
         leaf_plan=leaf_plan,
         leaf_floor=leaf_floor,
-        limited=plan.limited.astype(np.int64),
-        loose=plan.cap.copy(),
+        limited=layout.limited.astype(np.int64),
+        loose=layout.cap.copy(),
         used=np.zeros(_COUNTS, dtype=np.int64),
     )
 
 
-def _leaves(engine: Engine, plan: Plan, all_leaves: bool) -> tuple[IntArray, IntArray, FloatArray]:
+def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray, IntArray, FloatArray]:
     """Blind plans that no other blind plan of their class beats in reward, cost and sure cost at once."""
-    x, plans, k = engine.space, engine.plans, len(plan.budget)
+    x, plans, k = engine.space, engine.plans, len(layout.budget)
     n_classes, n_actions = len(x.start) - 1, engine.model.n_actions
     n_plans, sizes = n_classes * n_actions, np.diff(x.start)
     rows = len(x.gain)
@@ -178,7 +178,7 @@ def _leaves(engine: Engine, plan: Plan, all_leaves: bool) -> tuple[IntArray, Int
         vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
     vectors[:, 1:] *= -1.0
     sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
-    floor = blind_sure_costs(np.moveaxis(plan.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.discount)
+    floor = blind_sure_costs(np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.discount)
     kept = np.ones((n_classes, n_actions), dtype=bool)
     for a in range(n_actions):
         for better in range(n_actions):

@@ -17,10 +17,10 @@ from ..kernels import budgeted as kernels
 from ..kernels.courses import BELIEF, COURSE_LINKS, COURSES, FILLED, LOOKS, MOVED, NEXT, PRICED, VISITS, WANTED
 from ..kernels.levels import Bounds, Levels
 from ..kernels.search import FULL, Tuning
-from ..kernels.store import BELIEFS, NONE
+from ..kernels.store import BELIEFS, NONE, SAME
 from . import storage
 from .budget_storage import (
-    Plan,
+    Layout,
     build_bounds,
     build_courses,
     build_level_scratch,
@@ -49,7 +49,7 @@ class ArcsOptions:
     most_levels: int = 1 << 16
     relaxation: bool = True  # bounds from the convex relaxation, with rays
     prices: bool = True  # a second relaxation, with λ from the dual
-    needs: bool = True  # prune by M, the least budget that suffices
+    needs: bool = True  # M, the least budget that suffices, starts from the fast informed bound on costs
     monotone: bool = True  # a level is worth no more than one with more budget
     sawtooth: bool = False  # of the relaxations, over the newest points of a class
     leaves: bool = True  # all blind plans that are worth it as leaves, not only the thriftiest
@@ -74,7 +74,7 @@ class BudgetSearch:
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
         self.cap = np.maximum(most_spent(engine), 1e-300)
         self.limited = self.budget < self.cap
-        self._plan = Plan(
+        self._layout = Layout(
             budget=self.budget,
             cap=self.cap,
             limited=self.limited,
@@ -86,7 +86,7 @@ class BudgetSearch:
         self.prices = np.zeros((1, model.n_costs))
         self._unpriced = False  # whether a price was tried in vain
         self._hints = [engine.space.hint]
-        self.courses = build_courses(engine, self._plan, self.options.leaves)
+        self.courses = build_courses(engine, self._layout, self.options.leaves)
         if not self.options.hand_over:
             self.courses.loose[:] = np.inf
         self._lay_out()
@@ -119,8 +119,9 @@ class BudgetSearch:
 
     @property
     def slack(self) -> float:
-        """More than rounding can have done to a bound."""
-        return self.engine.slack
+        """More than rounding can have done to a bound, those with a price included."""
+        priced = float((self.prices @ self.cap).max())
+        return self.engine.slack + 4 * SAME * priced / (1 - self.model.discount)
 
     @property
     def infeasible(self) -> bool:
@@ -330,7 +331,7 @@ class BudgetSearch:
     def _lay_out(self) -> None:
         """Levels, relaxations and bounds for the present number of levels and prices, from what there was before."""
         e, before = self.engine, getattr(self, "levels", None)
-        self.levels = build_levels(e, self._plan, self.n_levels, self.extra, self.prices, self._hints)
+        self.levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
         self.scratch = build_level_scratch(self.levels)
         old, self.bounds = (
             getattr(self, "bounds", None),
