@@ -11,22 +11,27 @@ from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from .result import Result, TracePoint
 
-__all__ = ["SOLVERS", "Result", "TracePoint", "solve"]
+__all__ = ["ONLINE", "SOLVERS", "Result", "TracePoint", "solve"]
 
 # What each solver is, and the function that runs it.
 SOLVERS = {
     "arcs": ("optimum under budgets that hold in every history, with bounds and a proof", ".arcs:arcs"),
+    "cgcp": ("optimum under budgets that hold in expectation, with bounds", ".cgcp:cgcp"),
+    "cgcp-cl": ("the same solved anew at each step of a run, with bounds on the first", ".cgcp_cl:cgcp_cl"),
+    "exp-gradient": ("a mixture near that optimum, and an upper bound on it", ".exp_gradient:exp_gradient"),
     "sarsop": ("optimum of the POMDP without budgets, with bounds", ".sarsop:sarsop"),
 }
+ONLINE = ("cgcp-cl",)  # solvers whose policies solve while they run
 
 
 def solve(model: CPOMDP, solver: str = "arcs", **options: Any) -> Result:
     """Run a solver by name.
 
-    Options are the solver's own. Of both: ``epsilon=1e-3``, the absolute gap to stop at; ``time_limit`` in seconds;
+    Options are the solver's own. Of all: ``epsilon=1e-3``, the absolute gap to stop at; ``time_limit`` in seconds;
     ``memory_limit`` in bytes; ``progress``, a function called with the bounds now and then. "arcs" (see
     `rcpomdp.solvers.arcs.arcs`) has ``variant="levels"`` or ``"paper"`` and ``seed``; "sarsop" (see
-    `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ.
+    `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp" and
+    "exp-gradient" have ``iterations``; "cgcp-cl" has ``step_time`` and ``seed``.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")

@@ -22,6 +22,7 @@ from ..kernels import store as store_kernels
 from ..kernels.search import Tuning
 from ..kernels.store import (
     BELIEFS,
+    CLASS,
     HI,
     LO,
     MAKING_BELIEFS,
@@ -77,7 +78,7 @@ class EngineOptions:
 
 
 class Engine:
-    """Beliefs, plans and bounds for one model and objective; `root` is the initial belief."""
+    """Beliefs, plans and bounds for one model and objective; `root` is the initial belief, until it is moved."""
 
     def __init__(
         self,
@@ -112,12 +113,12 @@ class Engine:
 
     @property
     def lower(self) -> float:
-        """Lower bound on the objective at the initial belief."""
+        """Lower bound on the objective at the root."""
         return float(self.store.value[self.root, LO])
 
     @property
     def upper(self) -> float:
-        """Upper bound on the objective at the initial belief."""
+        """Upper bound on the objective at the root."""
         return float(self.store.value[self.root, HI])
 
     @property
@@ -197,11 +198,25 @@ class Engine:
         search_kernels.retarget(x, self.store, self.plans, weights, self.model.discount, _ROUNDS)
         plan_kernels.refresh_lower(x, self.store, self.plans, self.root)
 
+    def move_root(self, b: beliefs.Belief) -> bool:
+        """Search from another belief of `ordered`, one that can be reached; False if there is no room for it."""
+        more = storage.grown(self.space, self.store, self.plans, self.memory_limit)
+        if more is None:
+            self.out_of_memory = True
+            return False
+        self.store = more
+        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
+        return True
+
     # Plans
 
     def best_totals(self) -> tuple[float, FloatArray, FloatArray]:
-        """Expected reward, expected costs and sure costs of the best plan from the initial belief."""
-        plan = self.best_plan
+        """Expected reward, expected costs and sure costs of the best plan from the root."""
+        return self.totals(self.best_plan)
+
+    def totals(self, plan: int) -> tuple[float, FloatArray, FloatArray]:
+        """Expected reward, expected costs and sure costs of a plan of the root's class from the root."""
         totals = np.array(
             [
                 plan_kernels.product(self.space, self.store, self.plans, self.root, plan, row)
@@ -218,12 +233,23 @@ class Engine:
         """The plan that attains the lower bound."""
         return int(self.store.info[self.root, PLAN])
 
-    def policy(self) -> ControllerPolicy:
-        """The best plan as a graph: what follows each observation is a plan of its own."""
+    @property
+    def blind_plans(self) -> list[int]:
+        """For each action, the plan of the root's class that takes it for ever."""
+        first = int(self.store.info[self.root, CLASS]) * self.model.n_actions
+        return list(range(first, first + self.model.n_actions))
+
+    def first_action(self, plan: int) -> int:
+        """The action that a plan begins with."""
+        return int(self.plans.info[plan, plan_kernels.ACTION])
+
+    def policy(self, start: int | None = None) -> ControllerPolicy:
+        """A plan, the best unless given, as a graph: what follows each observation is a plan of its own."""
         g, x = self.plans, self.space
         n_actions = self.model.n_actions
-        number: dict[int, int] = {self.best_plan: 0}
-        order = [self.best_plan]
+        start = self.best_plan if start is None else start
+        number: dict[int, int] = {start: 0}
+        order = [start]
         successors = []
         for plan in order:
             pair = g.info[plan, 0] * n_actions + g.info[plan, plan_kernels.ACTION]

@@ -13,6 +13,7 @@ from ..policies import Policy
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
 TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupted"
+ITERATION_LIMIT = "iteration limit"
 STALLED = "stalled"  # rounding leaves nothing to improve
 INFEASIBLE = "infeasible"  # proven: no policy keeps the budget
 

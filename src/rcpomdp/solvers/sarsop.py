@@ -27,9 +27,8 @@ from ..errors import InputError
 from ..model import CPOMDP
 from .engine import Engine, EngineOptions, Objective
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from .stopping import Slices, check_limits
+from .stopping import Patience, Slices, check_limits
 
-_PATIENCE = 50  # slices without any change before the target is sharpened
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
 
@@ -110,7 +109,7 @@ def _search(
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
     """Search in slices of time until something ends it; return what did."""
-    idle, share = 0, None
+    patience = Patience()
     # The gap that is reported allows for rounding, and must be the one that meets epsilon.
     inner_epsilon = epsilon - 2 * (goal.tie + engine.slack)
     if inner_epsilon <= 0:
@@ -123,17 +122,12 @@ def _search(
         if engine.out_of_memory:
             return MEMORY_LIMIT
         with clock.slice() as work:
-            engine.search(inner_epsilon, work, share)
+            engine.search(inner_epsilon, work, patience.share)
         trace.append(_point(engine, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
-        # A target that brings no change any more is sharpened, until there is nothing left to sharpen.
-        unchanged = trace[-1][1:3] == trace[-2][1:3] and trace[-1].beliefs == trace[-2].beliefs
-        idle = idle + 1 if unchanged else 0
-        if idle == _PATIENCE:
-            idle, share = 0, (share or 1.0) / 4
-            if share < 1e-3:
-                return STALLED
+        if patience.tired(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
+            return STALLED
     return OPTIMAL
 
 

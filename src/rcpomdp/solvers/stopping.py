@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,8 @@ from ..errors import InputError
 
 _SLICE = 0.05  # seconds between looks at the clock
 _FIRST_WORK = 200_000  # elementary steps of the first slice
+_PATIENCE = 50  # slices without any change before the target is sharpened
+_SHARPEST = 1e-3
 
 
 def check_limits(epsilon: Any, time_limit: Any, memory_limit: Any) -> None:
@@ -63,10 +65,31 @@ class Slices:
         return None if np.isinf(self._deadline) else max(self._deadline - time.perf_counter(), 1e-3)
 
     @contextmanager
-    def slice(self) -> Iterator[int]:
-        """Work for one slice; how long it takes decides about the next."""
-        before = time.perf_counter()
+    def slice(self, done: Callable[[], int] | None = None) -> Iterator[int]:
+        """Work for one slice; how long it takes decides about the next.
+
+        `done` counts the work that is done, where a slice may end before its work is.
+        """
+        before, first = time.perf_counter(), done() if done else 0
         yield self._work
         now = time.perf_counter()
+        used = done() - first if done else self._work
         wanted = min(_SLICE, max(self._deadline - now, 1e-3))
-        self._work = int(np.clip(self._work * wanted / (now - before + 1e-9), 1000, 1e9))
+        self._work = int(np.clip(used * wanted / (now - before + 1e-9), 1000, 1e9))
+
+
+class Patience:
+    """Sharpens the target of a search in which nothing changes any more, until there is nothing left to sharpen."""
+
+    def __init__(self) -> None:
+        self.share: float | None = None  # target of the trials, as a share of the gap; None: the search's own
+        self._idle = 0
+        self._before: tuple[float, ...] = ()
+
+    def tired(self, *progress: float) -> bool:
+        """Look at what a slice may have changed; True if sharper targets change nothing either."""
+        self._idle = self._idle + 1 if progress == self._before else 0
+        self._before = progress
+        if self._idle == _PATIENCE:
+            self._idle, self.share = 0, (self.share or 1.0) / 4
+        return self.share is not None and self.share < _SHARPEST

@@ -1,0 +1,242 @@
+"""Exponentiated gradient: a no-regret player sets the prices of the costs, and policies answer them.
+
+``max_π min_{0 ≤ λ ≤ B} R − λ·(C − ĉ)`` is a game (Kalagarla, Jain and Nuzzo, A No-Regret Learning Algorithm for
+Constrained POMDPs, 2022). In each of K rounds a POMDP without budgets answers the prices, ``max_π R − λ·C``
+(`solvers.pricing`), and each price goes up or down with what the answer spends,
+
+    λ ← B λ e^z / (B + λ (e^z − 1)),    z = η (c − ĉ),    η = √(log 2 / (2 K B²)),    λ_1 = B / 2.
+
+The policy is the uniform mixture of the K answers. Its reward is near the optimum, and its cost near the budget, as far
+as regret goes: of the order of B times the largest ``|c − ĉ|`` divided by √K. That is no certificate. `upper` is one
+nevertheless, the least ``λ·ĉ + V_λ`` of all rounds; `lower` is the reward of the mixture if that keeps the budget, and
+−inf if it does not. It stops after K rounds.
+
+Choices that are ours:
+
+- In the log-odds ``θ = log(λ / (B − λ))`` the update reads ``θ ← θ + z``: it cannot overflow, and no price gets stuck.
+- The rate η is made for gradients of at most B. So costs are counted in units in which the largest ``|c − ĉ|`` is B:
+  that of ĉ or of what the best policy without budgets spends, for no price makes a policy spend more.
+- Each of several costs has its own price in its own interval, and is updated by itself.
+- B is twice what any optimal price can be: ``λ*_k ≤ (V_0 − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
+  c below the budgets (Slater's condition). That policy is looked for first; without one, a hundredth of the budget
+  stands for the denominator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import expit
+
+from .._types import FloatArray
+from ..errors import InputError
+from ..model import CPOMDP
+from . import sarsop as unconstrained
+from .cgcp import check_iterations
+from .engine import Engine, Objective
+from .master import Master, Mixture
+from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
+from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from .stopping import Slices, check_limits
+
+_SHARE = 0.1  # of the time limit, for each of the searches that set the scale
+_ROUNDS = 20  # of the search for a policy that leaves some of the budgets
+_LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
+_PRECISION = 1e-6  # to which the least priced cost is found, beside the budgets
+
+
+def exp_gradient(
+    model: CPOMDP,
+    *,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    iterations: int = 200,
+    bound: float | None = None,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the C-POMDP approximately: the budgets hold in expectation, up to the regret.
+
+    Parameters
+    ----------
+    epsilon : gap to which each price is answered
+    time_limit : seconds of set-up and search, shared out evenly over the rounds; None is unlimited
+    memory_limit : bytes that beliefs and plans may take
+    iterations : rounds K
+    bound : B, the largest price of each cost; found from the problem unless given
+    progress : called with the bounds now and then
+
+    An interrupt (Ctrl-C) returns the mixture of the rounds done by then.
+
+    >>> import rcpomdp as rc
+    >>> result = rc.solve(rc.problems.make("tunnels"), "exp-gradient", iterations=50)
+    >>> bool(1.5 < result.reward < 1.7 and 0.8 < result.cost[0] < 1.2 and result.upper > 1.6)
+    True
+    """
+    check_limits(epsilon, time_limit, memory_limit)
+    check_iterations(iterations)
+    if bound is not None and not (np.isreal(bound) and 0 < float(bound) < np.inf):
+        raise InputError(f"the bound on the prices must be above 0, not {bound!r}")
+    unconstrained.load_kernels()
+    clock = Slices(time_limit)
+    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+    clock.ready()
+    game = Game(engine, epsilon, clock, progress)
+    try:
+        status = game.play(int(iterations), bound)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    return game.result(status)
+
+
+def prices(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
+    """``λ = B / (1 + e^{−θ})`` for log-odds θ of any size, infinite ones too.
+
+    >>> prices(np.array([0.0, 1e6, -1e6]), np.full(3, 2.0)).tolist()
+    [1.0, 2.0, 0.0]
+    """
+    return np.asarray(bound * expit(log_odds))
+
+
+class Game:
+    """Rounds of prices and answers."""
+
+    def __init__(
+        self, engine: Engine, epsilon: float, clock: Slices, progress: Callable[[TracePoint], None] | None = None
+    ) -> None:
+        self.engine, self.model, self.epsilon, self.clock = engine, engine.model, epsilon, clock
+        self.pricing = Pricing(engine, self.model.spending_limit, clock, progress)
+        self.answers: list[int] = []  # a plan for each round
+        self.thrifty = [engine.best_plan]  # plans of a mixture that spends little
+        self.spare = Mixture(np.ones(1), *engine.best_totals()[:2])  # that mixture
+        self.needed = np.zeros(self.model.n_costs)
+        self._limited = self.pricing.limited
+        self._budget = np.where(self._limited, self.model.budget, 0.0)
+
+    def play(self, iterations: int, bound: float | None) -> str:
+        """Set the scale, then play the rounds; return what ended it."""
+        free, ended = self._answer(np.zeros(self.model.n_costs), self._share(_SHARE))
+        most = self.engine.totals(free)[1]
+        if self._within(most):  # no budget binds
+            plan, ended = self._answer(np.zeros(self.model.n_costs), np.inf)
+            most = self.engine.totals(plan)[1]
+            if self._within(most):
+                self.answers = [plan]
+                return self._judge(ended)
+        if not self._find_slack():
+            return INFEASIBLE
+        bounds = self._bounds() if bound is None else np.where(self._limited, float(bound), 0.0)
+        unit = np.maximum(self._budget, most)  # the largest |c − ĉ|, or a little more
+        unit[unit <= 0] = 1.0
+        log_odds = np.zeros(self.model.n_costs)
+        rate = np.sqrt(np.log(2) / (2 * iterations))  # η B
+        for k in range(iterations):
+            plan, ended = self._answer(prices(log_odds, bounds), self._share(1 / (iterations - k)))
+            self.answers.append(plan)
+            if ended not in (ENOUGH, SHARE_USED, STALLED):
+                return ended
+            log_odds += rate * (self.engine.totals(plan)[1] - self._budget) / unit
+        return self._judge(ITERATION_LIMIT)
+
+    def _answer(self, at: FloatArray, seconds: float) -> tuple[int, str]:
+        """The best policy found at some prices, and what ended the search for it."""
+        self.pricing.aim(at)
+        self.pricing.tell()
+        goal = max(self.epsilon - 2 * (self.engine.slack + self.pricing.slack), self.engine.slack)
+        ended = self.pricing.search(lambda: goal, seconds)
+        return self.engine.best_plan, ended
+
+    def _share(self, share: float) -> float:
+        return np.inf if self.clock.left is None else share * self.clock.left
+
+    def _within(self, cost: FloatArray) -> bool:
+        return bool((cost <= self.model.spending_limit).all())
+
+    def _find_slack(self) -> bool:
+        """Look for a mixture that leaves half of each budget, or as much as can be; False if none keeps them.
+
+        With budgets of zero in units of the true ones, the first phase of the master program minimises the largest
+        share of a budget that is spent.
+        """
+        engine, pricing = self.engine, self.pricing
+        plans = engine.blind_plans
+        none = np.where(self._limited, 0.0, np.inf)
+        master = Master(none, none, 1.0, np.where(self._budget > 0, self._budget, pricing.scale[1]))
+        for plan in plans:
+            master.add(*engine.totals(plan)[:2])
+        for _ in range(_ROUNDS):
+            master.solve()
+            self.thrifty, self.spare = plans.copy(), master.mixture
+            if master.excess <= 0.5:
+                break
+            pricing.aim(master.prices, least_cost=True)
+            pricing.search(lambda: self._slack_goal(master.threshold), self._share(_SHARE))
+            if pricing.least_priced_cost > pricing.allowed:
+                for least, plan in pricing.least_costs(self._share(_SHARE)):
+                    self.needed = least
+                    master.add(*engine.totals(plan)[:2])
+                    plans.append(plan)
+                master.solve()
+                self.thrifty, self.spare = plans, master.mixture
+                return False
+            if engine.best_plan in plans:
+                break
+            plans.append(engine.best_plan)
+            master.add(*engine.best_totals()[:2])
+        return True
+
+    def _slack_goal(self, threshold: float) -> float:
+        """Enough is known of the least priced cost when half of it fits, or half of what the best policy promises."""
+        engine, allowed = self.engine, self.pricing.allowed
+        if engine.lower > -allowed / 2 or self.pricing.least_priced_cost > allowed:
+            return np.inf
+        return max((engine.lower - threshold) / 2, _PRECISION * allowed)
+
+    def _bounds(self) -> FloatArray:
+        """B of each cost, [K]; 0 where there is no budget."""
+        unit = np.where(self._budget > 0, self._budget, self.pricing.scale[1])
+        left = np.maximum(self._budget - self.spare.cost, _LEAST_SLACK * unit)
+        worth = max(self.pricing.upper - self.spare.reward, self.epsilon)
+        return np.where(self._limited, 2 * worth / np.where(left > 0, left, 1.0), 0.0)
+
+    def _judge(self, ended: str) -> str:
+        """Optimal if the mixture proves to be."""
+        mixture = self._mixture()
+        if self._within(mixture.cost) and self.pricing.upper - mixture.reward + self.pricing.slack <= self.epsilon:
+            return OPTIMAL
+        return STALLED if ended == ENOUGH else ended
+
+    def _mixture(self) -> Mixture:
+        """Each answer as often as it was given."""
+        rewards, costs = zip(*(self.engine.totals(plan)[:2] for plan in self.answers), strict=True)
+        weights = np.full(len(rewards), 1 / len(rewards))
+        return Mixture(weights, float(weights @ np.array(rewards)), weights @ np.array(costs))
+
+    def result(self, status: str) -> Result:
+        """What was found."""
+        engine, pricing = self.engine, self.pricing
+        plans, mixture = (self.answers, self._mixture()) if self.answers else (self.thrifty, self.spare)
+        weights = np.zeros(max(plans) + 1)
+        np.add.at(weights, plans, mixture.weights)  # many an answer is given again
+        used = np.flatnonzero(weights)
+        pricing.lower = mixture.reward - pricing.slack if self._within(mixture.cost) else -np.inf
+        if status == INFEASIBLE:
+            pricing.upper = -np.inf
+        pricing.trace.append(pricing.point())
+        return Result(
+            solver="exp-gradient",
+            objective="reward",
+            status=status,
+            lower=pricing.lower,
+            upper=pricing.upper,
+            reward=mixture.reward,
+            cost=mixture.cost,
+            sure_cost=np.max([engine.totals(int(plan))[2] for plan in used], axis=0),
+            policy=mixture_policy(engine, used.tolist(), weights[used]),
+            seconds=pricing.trace[-1].seconds,
+            setup_seconds=self.clock.setup_seconds,
+            trace=pricing.trace,
+            suffices=mixture.cost if status == INFEASIBLE else None,
+            needed=self.needed if status == INFEASIBLE else None,
+        )
