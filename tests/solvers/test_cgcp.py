@@ -21,7 +21,7 @@ from rcpomdp.solvers.engine import Engine, Objective
 from rcpomdp.solvers.master import Master
 from strategies import Dense, random_model
 
-MODELS = range(300)
+MODELS = range(40)
 
 
 def hard_model(n_costs: int = 1, budget: Any = 30.0) -> Dense:

@@ -40,9 +40,17 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 from .paper_search import PaperSearch
-from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-
-ITERATION_LIMIT = "iteration limit"
+from .result import (
+    INFEASIBLE,
+    INTERRUPTED,
+    ITERATION_LIMIT,
+    MEMORY_LIMIT,
+    OPTIMAL,
+    STALLED,
+    TIME_LIMIT,
+    Result,
+    TracePoint,
+)
 
 _SLICE = 0.05  # seconds between looks at the clock
 
