@@ -55,6 +55,11 @@ class Slices:
         return time.perf_counter() - self._ready
 
     @property
+    def elapsed(self) -> float:
+        """Seconds of set-up and search."""
+        return time.perf_counter() - self.started
+
+    @property
     def over(self) -> bool:
         """Whether time is up."""
         return time.perf_counter() >= self._deadline
