@@ -53,7 +53,9 @@ def main() -> None:
             table.add_row("  the paper", *(paper for _, _, paper in rows), style="dim")
     console = Console()
     console.print(table)
-    console.print(f"\nPolicies are in {FOLDER}/. Check one again: rcpomdp verify {FOLDER}/tiger-3.rcp", highlight=False)
+    console.print(
+        f"\nPolicies are in {FOLDER}/. Check one again: .venv/bin/rcpomdp verify {FOLDER}/tiger-3.rcp", highlight=False
+    )
 
 
 def outcome(case: Case) -> list[tuple[str, str, str]]:

@@ -272,14 +272,19 @@ def test_a_finite_horizon_asks_for_less() -> None:
     """Taking tunnel A costs 5 on average, so it is 1-admissible; whoever saw rocks expects 8."""
     model = rc.problems.make("ce")
     policy = blind(model, "tunnel-A")
-    assert rc.verify(model, policy, {"admissible": False, "horizon": 1}).verified
-    found = rc.verify(model, policy, {"admissible": False, "horizon": 2})
+    assert rc.verify(model, policy, horizon=1).verified
+    found = rc.verify(model, policy, horizon=2)
     assert found.problem == "after tunnel-A:looks-rocky the policy expects to spend 7.99999 > 5 in all"
     assert found.history == (("tunnel-A", "looks-rocky"),)
-    assert not rc.verify(model, policy, {"admissible": True, "horizon": 1}).verified
-    found = rc.verify(model.with_budget(1), policy, {"horizon": 3})
+    found = rc.verify(model.with_budget(1), policy, horizon=3)
     assert found.problem == "at the start the policy expects to spend 5 > 1 in all"
-    assert rc.verify(model.with_budget(8), policy, {"horizon": 10**9}).verified
+    assert rc.verify(model.with_budget(8), policy, horizon=10**9).verified
+
+
+@pytest.mark.parametrize("claims", [{"horizon": 1}, {"horizon": 0, "admissible": False}, {"admissible": False}, None])
+def test_modest_claims_do_not_excuse_a_broken_budget(claims: dict[str, object] | None) -> None:
+    model = rc.problems.make("ce")
+    assert not rc.verify(model, blind(model, "tunnel-A"), claims).verified
 
 
 def test_what_takes_too_long_is_not_verified() -> None:
@@ -311,9 +316,9 @@ def test_only_controllers_can_be_verified() -> None:
     model = rc.problems.make("tiger")
     for policy in (fib(model), RandomPolicy(model)):
         kind = type(policy).__name__
-        with pytest.raises(rc.PolicyError, match=f"^only controllers and mixtures of them can .*, not a {kind}$"):
+        with pytest.raises(rc.PolicyError, match=f"^only controllers and mixtures of them can .*, not {kind}$"):
             rc.verify(model, policy)
-        with pytest.raises(rc.PolicyError, match=f"^only mixtures of controllers can .*, not one with a {kind}$"):
+        with pytest.raises(rc.PolicyError, match=f"^only mixtures of controllers can .*, not one with {kind}$"):
             rc.verify(model, MixturePolicy([policy], [1.0]))
     with pytest.raises(rc.PolicyError, match="was made for a model with other actions"):
         rc.verify(model, blind(rc.problems.make("crs-4-4"), 7))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from . import problems
@@ -59,12 +58,11 @@ def default_solver() -> str:
 
 
 def default_option(solver: str, option: str) -> Any:
-    """What a solver's option is unless given."""
-    from .solvers import SOLVERS
+    """What a solver's option is unless given; None if it has no such option, or no default."""
+    from .solvers import registry
 
-    module, _, name = SOLVERS[solver][1].partition(":")
-    run = getattr(import_module(module, f"{__package__}.solvers"), name)
-    return signature(run).parameters[option].default
+    known = registry.options(solver)
+    return known[option].default if option in known and known[option].default is not Parameter.empty else None
 
 
 def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:
@@ -88,7 +86,10 @@ def model_of_file(
     own = facts["problem"]
     if problem is None:
         if own is None:
-            raise InputError(f"policy file {path!r} does not name its problem; give it with --problem")
+            raise InputError(
+                f"policy file {path!r} does not name its problem; give it with --problem, "
+                "or check a model of your own in Python with rc.load_policy"
+            )
         problem = str(own["name"])
         made = problems.make(problem, **{**own["parameters"], **given})
     else:

@@ -146,7 +146,10 @@ def _solve(
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Set-up and search; unlimited unless given.")
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Set-up and search, first looked at after the set-up; unlimited unless given."
+        ),
     ] = None,
     memory_limit: Annotated[
         float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")
@@ -160,7 +163,7 @@ def _solve(
     _announce_compilation()
     from .io import save_policy
     from .io.atomic import check_writable
-    from .solvers import ONLINE, solve
+    from .solvers import ONLINE, registry, solve
 
     solver = solver or arguments.default_solver()
     if out is not None:
@@ -177,15 +180,17 @@ def _solve(
     }
     options = {key: value for key, value in given.items() if value is not None}
     with live_bounds(problem) as progress:
-        result = solve(model, solver, **options, progress=progress)
+        shown = {"progress": progress} if "progress" in registry.options(solver) else {}
+        result = solve(model, solver, **options, **shown)
     goal = options.get("epsilon", arguments.default_option(solver, "epsilon"))
     summary = {"problem": problem, **result.summary(), "epsilon": goal, "time_limit": time_limit}
     summary["budget"] = [finite(limit) for limit in model.budget]
     if out is not None:
-        claims = {key: summary[key] for key in _CLAIMS} | {"options": options}
+        claims = {key: summary[key] for key in _CLAIMS if key in summary} | {"options": options}
         recipe = {"name": problem, "parameters": arguments.parameters(param)}
         save_policy(out, result.policy, model, claims, recipe)
-        _say(f"policy saved to {out}")
+        unproven = "" if result.admissible in (None, True) else "; it is NOT proven to keep the budget"
+        _say(f"policy saved to {out}{unproven}")
     if as_json:
         print_json(summary)
     else:
@@ -197,10 +202,11 @@ def _solve(
 _CLAIMS = (
     *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
     *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
+    "standard_error",
 )
 
 
-def _judge(result: Result, model: CPOMDP, epsilon: float) -> int:
+def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
     """Say what a result leaves to be desired, and return the exit code."""
     if result.admissible is None:
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
@@ -210,21 +216,23 @@ def _judge(result: Result, model: CPOMDP, epsilon: float) -> int:
     elif not result.admissible and result.status != "infeasible":
         steps = f", only for {result.horizon} steps" if result.horizon else ""
         _say(f"the policy is not proven to keep the budget in every history{steps}")
-    if result.status == "optimal":
+    if result.status in ("optimal", "converged"):
         return 0
     if result.status == "infeasible":
         needs = [
             f"{name} {model.budget[k]:.6g} is given"
-            + (f", at least {result.needed[k]:.6g} is needed" if result.needed is not None else "")
-            + (f", {result.suffices[k]:.6g} suffices" if result.suffices is not None else "")
+            + (f", at least {result.needed[k]:.9g} is needed" if result.needed is not None else "")
+            + (f", {result.suffices[k]:.9g} suffices" if result.suffices is not None else "")
             for k, name in enumerate(model.costs)
         ]
         where = "in expectation" if result.admissible is None else "in every history"
         return _complain(f"infeasible: no policy keeps the budget {where}: {'; '.join(needs)}", INFEASIBLE)
-    if result.lower == -math.inf:
+    if result.lower == -math.inf and result.upper == math.inf:
+        found = f"there is a policy, but {result.solver} gives no bounds"
+    elif result.lower == -math.inf:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:
-        found = f"the gap is {result.gap:.3g}, above {epsilon:g}"
+        found = f"the gap is {result.gap:.3g}" + ("" if epsilon is None else f", above {epsilon:g}")
     return _complain(f"{result.status}: {found}", STOPPED)
 
 
@@ -234,6 +242,9 @@ def _verify(
     problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
     param: Parameters = None,
     budget: Budgets = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=0, help="Ask only for the first steps, with what is expected after them.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that a policy keeps its budget in every history, and is worth what its file claims."""
@@ -242,7 +253,7 @@ def _verify(
     from .verification import verify
 
     claims = facts["claims"] or {}
-    found = verify(model, load_policy(policy, model), claims)
+    found = verify(model, load_policy(policy, model), claims, horizon=horizon)
     if as_json:
         limits = [finite(limit) for limit in model.budget]
         print_json({"problem": name, "policy": policy, **found.summary(), "budget": limits, "claims": facts["claims"]})
@@ -254,14 +265,15 @@ def _verify(
 
 @app.command("solvers")
 def _solvers(as_json: AsJson = False) -> None:
-    """List the solvers and what each gives."""
-    from .solvers import SOLVERS
+    """List the solvers and what each guarantees."""
+    from .solvers.registry import catalogue
 
     if as_json:
-        print_json([{"name": name, "summary": summary} for name, (summary, _) in SOLVERS.items()])
+        print_json([solver._asdict() for solver in catalogue()])
         return
-    for name, (summary, _) in SOLVERS.items():
-        print(f"{name}: {summary}")
+    for solver in catalogue():
+        origin = f" (plug-in {solver.origin})" if solver.origin else ""
+        print(f"{solver.name}{origin}: {f'unusable: {solver.error}' if solver.error else solver.summary}")
 
 
 @app.command("simulate")

@@ -7,6 +7,7 @@ adds at most ``γ^t · mass · max|g| / (1−γ)``, where mass is the probabilit
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from . import beliefs
 from ._types import FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP
-from .policies import AlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from .policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 
 _SOLVABLE = 20_000  # pairs; larger chains are iterated, unless the discount is too near to 1
 _ITERABLE = 0.9999
@@ -32,12 +33,20 @@ class Evaluation(NamedTuple):
     error: float  # the reward and each cost are off by no more than this
 
 
-def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9, most_beliefs: int = 20_000) -> Evaluation:
+def evaluate(
+    model: CPOMDP,
+    policy: Policy[Any],
+    tolerance: float = 1e-9,
+    most_beliefs: int = 20_000,
+    time_limit: float | None = None,
+    most_work: float = np.inf,
+) -> Evaluation:
     """Reward and costs of a policy from the initial belief.
 
-    Controllers (and so what solvers return), blind and random policies and mixtures of them are evaluated to
-    rounding. α-vector policies are expanded until the error is at most `tolerance`, or one step has more than
-    `most_beliefs` beliefs: look at `error` to see how far it got.
+    Controllers (and so what most solvers return), blind and random policies and mixtures of them are evaluated to
+    rounding. α-vector policies are expanded until the error is at most `tolerance`, one step has more than
+    `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look
+    at `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)
@@ -45,27 +54,37 @@ def evaluate(model: CPOMDP, policy: Policy[Any], tolerance: float = 1e-9, most_b
     Evaluation(reward=6.0, cost=array([2.5]), error=...)
     """
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-    totals, error = _totals(model, policy, gain, tolerance, most_beliefs)
+    deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
+    totals, error = _totals(model, policy, gain, _Limits(tolerance, most_beliefs, most_work, deadline))
     return Evaluation(float(totals[0]), totals[1:], error)
 
 
-def _totals(
-    model: CPOMDP, policy: Policy[Any], gain: FloatArray, tolerance: float, most_beliefs: int
-) -> tuple[FloatArray, float]:
+class _Limits(NamedTuple):
+    """When to stop."""
+
+    tolerance: float
+    beliefs: int  # of one step
+    work: float  # beliefs of all steps
+    deadline: float
+
+
+def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limits) -> tuple[FloatArray, float]:
     if isinstance(policy, MixturePolicy):
-        parts = [_totals(model, p, gain, tolerance, most_beliefs) for p in policy.policies]
+        parts = [_totals(model, p, gain, limits) for p in policy.policies]
         total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
         mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
-        return _solve(mean, gain.mean(axis=2).T, model.initial_belief, model.discount, tolerance)
+        return _solve(mean, gain.mean(axis=2).T, model.initial_belief, model.discount, limits.tolerance)
     if isinstance(policy, ControllerPolicy):
         policy.batches([], model)  # refuses a controller of another model
         chain, node, state = _chain(model, policy)
         start = np.where(node == policy.start, model.initial_belief[state], 0.0)
-        return _solve(chain, gain[:, state, policy.actions[node]].T, start, model.discount, tolerance)
+        return _solve(chain, gain[:, state, policy.actions[node]].T, start, model.discount, limits.tolerance)
     if isinstance(policy, AlphaPolicy):
-        return _expand(model, policy, gain, tolerance, most_beliefs)
+        return _expand(model, _AlphaSteps(policy), gain, limits)
+    if isinstance(policy, BudgetedAlphaPolicy):
+        return _expand(model, _BudgetedSteps(policy), gain, limits)
     raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
 
 
@@ -131,27 +150,64 @@ def _solve(
             return start @ x, left + rounding
 
 
+class _AlphaSteps:
+    """How a policy over beliefs goes on: the memory it starts with, what it may do, and its memory afterwards."""
+
+    start: tuple[float, ...] = ()
+
+    def __init__(self, policy: AlphaPolicy) -> None:
+        self._policy = policy
+
+    def choices(self, belief: beliefs.Belief, memory: tuple[float, ...]) -> list[tuple[int, float]]:
+        return [(self._policy.at(belief).action, 1.0)]
+
+    def after(self, belief: beliefs.Belief, memory: tuple[float, ...], action: int) -> tuple[float, ...]:
+        return memory
+
+
+class _BudgetedSteps:
+    """The same for one that also goes by what is left of the budget."""
+
+    def __init__(self, policy: BudgetedAlphaPolicy) -> None:
+        self.start: tuple[float, ...] = tuple(policy.budget.tolist())
+        self.choices, self.after = policy.choices, policy.left_after
+
+
 def _expand(
-    model: CPOMDP, policy: AlphaPolicy, gain: FloatArray, tolerance: float, most_beliefs: int
+    model: CPOMDP,
+    steps: _AlphaSteps | _BudgetedSteps,
+    gain: FloatArray,
+    limits: _Limits,
 ) -> tuple[FloatArray, float]:
-    """Follow the policy's beliefs step by step, those that agree to 14 digits together."""
+    """Follow the policy's beliefs step by step, those that agree to 14 digits together if its memory is the same."""
     largest = float(np.abs(gain).max()) / (1 - model.discount)
-    # Beliefs taken for one differ by this much in sum, at every step.
-    merged = 2 * model.n_states * 10.0**-_DIGITS * largest / (1 - model.discount)
+    # Beliefs taken for one differ by this much in sum, at every step; none are, as long as equal ones are equal.
+    apart = 2 * model.n_states * 10.0**-_DIGITS * largest / (1 - model.discount)
+    merged, followed = 0.0, 0
     total, weight = np.zeros(len(gain)), 1.0
-    front = {b"": (1.0, policy.at(beliefs.initial(model)))}
+    front = {b"": (1.0, beliefs.initial(model), steps.start)}
     while True:
-        mass = sum(p for p, _ in front.values())
-        error = weight * mass * largest + merged
-        if error - merged <= tolerance or len(front) > most_beliefs:
+        error = weight * sum(p for p, _, _ in front.values()) * largest + merged
+        followed += len(front)
+        if error - merged <= limits.tolerance or len(front) > limits.beliefs or followed > limits.work:
             return total, error
-        following: dict[bytes, tuple[float, Any]] = {}
-        for p, (b, a) in front.values():
-            total += weight * p * (gain[:, b.states, a] @ b.probabilities)
-            for _, q, after in beliefs.branches(model, b, a):
-                if model.terminal[after.states].all():
-                    continue
-                key = after.states.tobytes() + after.probabilities.round(_DIGITS).tobytes()
-                before = following.get(key)
-                following[key] = (p * q + before[0], before[1]) if before else (p * q, policy.at(after))
+        gained = np.zeros(len(gain))
+        following: dict[bytes, tuple[float, beliefs.Belief, tuple[float, ...]]] = {}
+        for p, b, memory in front.values():
+            if time.perf_counter() > limits.deadline:
+                return total, error
+            for a, chance in steps.choices(b, memory):
+                gained += p * chance * (gain[:, b.states, a] @ b.probabilities)
+                kept = steps.after(b, memory, a)
+                for _, q, after in beliefs.branches(model, b, a):
+                    if model.terminal[after.states].all():
+                        continue
+                    key = after.states.tobytes() + after.probabilities.round(_DIGITS).tobytes() + repr(kept).encode()
+                    mass = p * chance * q
+                    if key in following:
+                        mass += following[key][0]
+                        if not np.array_equal(following[key][1].probabilities, after.probabilities):
+                            merged = apart
+                    following[key] = (mass, after, kept)
+        total += weight * gained
         front, weight = following, weight * model.discount

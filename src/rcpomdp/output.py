@@ -223,7 +223,9 @@ def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
 
 def bounds_line(p: TracePoint) -> str:
     """The bounds at one moment, in words; below there may be none yet."""
-    if p.lower == -math.inf:
+    if p.lower == -math.inf and p.upper == math.inf:
+        bounds = f"sweep {p.trials}"
+    elif p.lower == -math.inf:
         bounds = f"no policy within the budget yet, at most {p.upper:.5g}"
     else:
         bounds = f"[{p.lower:.5g}, {p.upper:.5g}], gap {p.upper - p.lower:.3g}"

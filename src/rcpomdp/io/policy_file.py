@@ -24,7 +24,7 @@ from .._plain import finite
 from .._types import AnyArray
 from ..errors import PolicyError
 from ..model import CPOMDP
-from ..policies import AlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 from .atomic import whole_file
 
 FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
@@ -138,6 +138,9 @@ def _describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
 
     if isinstance(policy, AlphaPolicy):
         return {"kind": "alpha", "vectors": keep(policy.vectors), "actions": keep(policy.actions)}
+    if isinstance(policy, BudgetedAlphaPolicy):
+        vectors = {"vectors": keep(policy.vectors), "actions": keep(policy.actions), "budget": keep(policy.budget)}
+        return {"kind": "budgeted-alpha", **vectors, "mixed": policy.mixed}
     if isinstance(policy, ControllerPolicy):
         nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
         return {"kind": "controller", **nodes, "start": policy.start}
@@ -157,6 +160,11 @@ def _build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]
     kind = tree["kind"]
     if kind == "alpha":
         return AlphaPolicy(model, array(tree["vectors"]), array(tree["actions"]))
+    if kind == "budgeted-alpha":
+        if type(tree["mixed"]) is not bool:
+            raise ValueError("no truth value")
+        vectors, actions, budget = (array(tree[name]) for name in ("vectors", "actions", "budget"))
+        return BudgetedAlphaPolicy(model, vectors, actions, budget, tree["mixed"])
     if kind == "controller":
         if type(tree["start"]) is not int:
             raise ValueError("no node")
@@ -174,6 +182,9 @@ def _sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, 
     kind = tree["kind"]
     if kind == "alpha":
         count, states = array(tree["vectors"]).shape
+        return {"kind": kind, "vectors": count, "states": states}
+    if kind == "budgeted-alpha":
+        count, _, states = array(tree["vectors"]).shape
         return {"kind": kind, "vectors": count, "states": states}
     if kind == "controller":
         count, observations = array(tree["successors"]).shape

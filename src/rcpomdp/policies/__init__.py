@@ -2,6 +2,7 @@
 
 from .alpha import AlphaPolicy, fib, qmdp
 from .base import Batch, BatchPolicy, Policy
+from .budgeted import BudgetedAlphaPolicy
 from .controller import ControllerPolicy, blind
 from .mixture import MixturePolicy
 from .random import RandomPolicy
@@ -10,6 +11,7 @@ __all__ = [
     "AlphaPolicy",
     "Batch",
     "BatchPolicy",
+    "BudgetedAlphaPolicy",
     "ControllerPolicy",
     "MixturePolicy",
     "Policy",

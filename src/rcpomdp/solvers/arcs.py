@@ -83,6 +83,8 @@ def arcs(
     if model.discount == 0:
         return _one_step(model, seed)
     load_kernels()
+    if act_time is not None:
+        load_acting_kernels()
     if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
         unconstrained.load_kernels()  # it may be needed too
     clock = Slices(time_limit)
@@ -238,6 +240,20 @@ def _point(search: BudgetSearch, seconds: float) -> TracePoint:
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
+    search = _smallest_search()
+    search.search(0.0, 10, 2)
+    search.refine()
+
+
+@cache
+def load_acting_kernels() -> None:
+    """The same for what only acting needs."""
+    search = _smallest_search()
+    policy = OnlinePolicy(search, search.thriftiest_course, 0.0, 1.0)
+    policy.update(policy.initial(np.random.default_rng(0)), 0)
+
+
+def _smallest_search() -> BudgetSearch:
     model = CPOMDP(
         transition=[[[1.0]]] * 2,
         observation=[[[1.0]]] * 2,
@@ -247,6 +263,4 @@ def load_kernels() -> None:
         discount=0.5,
         budget=1.0,
     )
-    search = BudgetSearch(Engine(model, Objective(1.0, np.zeros(1))))
-    search.search(0.0, 10, 2)
-    search.refine()
+    return BudgetSearch(Engine(model, Objective(1.0, np.zeros(1))))

@@ -16,6 +16,8 @@ TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupt
 ITERATION_LIMIT = "iteration limit"
 STALLED = "stalled"  # rounding leaves nothing to improve
 INFEASIBLE = "infeasible"  # proven: no policy keeps the budget
+CONVERGED = "converged"  # of a method without bounds: nothing changes any more
+STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION_LIMIT, STALLED, INFEASIBLE)
 
 
 class TracePoint(NamedTuple):
@@ -52,6 +54,7 @@ class Result:
     seed: int | None = None  # of a solver with random choices
     suffices: FloatArray | None = None  # [K] a budget that some known policy keeps in every history
     needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
+    standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
 
     @property
     def gap(self) -> float:
@@ -82,9 +85,13 @@ class Result:
             "nodes": self.nodes,
             "seed": self.seed,
             **{
-                name: [finite(float(c)) for c in budget]
-                for name, budget in (("suffices", self.suffices), ("needed", self.needed))
-                if budget is not None
+                name: [finite(float(c)) for c in values]
+                for name, values in (
+                    ("suffices", self.suffices),
+                    ("needed", self.needed),
+                    ("standard_error", self.standard_error),
+                )
+                if values is not None
             },
         }
 

@@ -49,16 +49,20 @@ class Verification(NamedTuple):
 
 
 def verify(
-    model: CPOMDP, policy: Policy[Any], claims: Mapping[str, Any] | None = None, most_pairs: int = MOST_PAIRS
+    model: CPOMDP,
+    policy: Policy[Any],
+    claims: Mapping[str, Any] | None = None,
+    most_pairs: int = MOST_PAIRS,
+    horizon: int | None = None,
 ) -> Verification:
     """Check that a policy keeps the model's budget in every history, and what is claimed of it.
 
     Parameters
     ----------
     policy : a controller, or a mixture of controllers, each of which must keep the budget
-    claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost", "sure_cost", and "horizon":
-        unless "admissible" is true, a horizon k asks for ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < k alone
+    claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
+    horizon : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < horizon alone
 
     Examples
     --------
@@ -74,27 +78,27 @@ def verify(
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     told = _Claims.of(claims or {}, model)
     if isinstance(policy, MixturePolicy):
-        found = _mixture(model, policy, told, most_pairs)
+        found = _mixture(model, policy, horizon, most_pairs)
     elif isinstance(policy, ControllerPolicy):
-        found = _controller(model, policy, told, most_pairs)
+        found = _controller(model, policy, horizon, most_pairs)
     else:
-        raise PolicyError(f"only controllers and mixtures of them can be verified, not a {type(policy).__name__}")
+        raise PolicyError(f"only controllers and mixtures of them can be verified, not {type(policy).__name__}")
     problem = found.problem or told.broken_by(found)
     return found._replace(verified=problem is None, problem=problem)
 
 
-def _mixture(model: CPOMDP, policy: MixturePolicy, told: _Claims, most_pairs: int) -> Verification:
+def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pairs: int) -> Verification:
     drawn = [(float(w), p) for w, p in zip(policy.weights, policy.policies, strict=True) if w > 0]
     parts: list[Verification] = []
     problem: str | None = None
     history: tuple[tuple[str, str], ...] = ()
     for _, part in drawn:
         if isinstance(part, MixturePolicy):
-            parts.append(_mixture(model, part, told, most_pairs))
+            parts.append(_mixture(model, part, horizon, most_pairs))
         elif isinstance(part, ControllerPolicy):
-            parts.append(_controller(model, part, told, most_pairs))
+            parts.append(_controller(model, part, horizon, most_pairs))
         else:
-            raise PolicyError(f"only mixtures of controllers can be verified, not one with a {type(part).__name__}")
+            raise PolicyError(f"only mixtures of controllers can be verified, not one with {type(part).__name__}")
         if problem is None and parts[-1].problem:
             problem, history = f"policy {len(parts)} of the mixture: {parts[-1].problem}", parts[-1].history
     total = sum(w for w, _ in drawn)
@@ -112,7 +116,7 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, told: _Claims, most_pairs: in
     )
 
 
-def _controller(model: CPOMDP, policy: ControllerPolicy, told: _Claims, most_pairs: int) -> Verification:
+def _controller(model: CPOMDP, policy: ControllerPolicy, horizon: int | None, most_pairs: int) -> Verification:
     if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
         raise PolicyError("the controller was made for a model with other actions or observations")
     chain = Chain(model, policy)
@@ -120,9 +124,7 @@ def _controller(model: CPOMDP, policy: ControllerPolicy, told: _Claims, most_pai
     supports = Pairs(chain, None)
     supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
     walked = Pairs(chain, supports)
-    problem, history = (
-        walked.keeps_for(told.horizon, most_pairs) if told.horizon is not None else walked.keeps(most_pairs)
-    )
+    problem, history = walked.keeps_for(horizon, most_pairs) if horizon is not None else walked.keeps(most_pairs)
     spent, most_spent = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
     return Verification(
         problem is None, problem, history, float(totals[0]), totals[1:], error, spent, most_spent, walked.expanded
@@ -137,7 +139,6 @@ class _Claims(NamedTuple):
     reward: float | None
     cost: list[float | None]
     sure_cost: list[float | None]
-    horizon: int | None  # None: for ever
 
     @classmethod
     def of(cls, given: Mapping[str, Any], model: CPOMDP) -> _Claims:
@@ -156,9 +157,7 @@ class _Claims(NamedTuple):
                 raise PolicyError(f"the claimed {name} is {values!r}, not a list of one number per cost")
             return [number(value, name) for value in values]
 
-        horizon = number(given.get("horizon"), "horizon")
-        if horizon is not None and (given.get("admissible") is True or not math.isfinite(horizon)):
-            horizon = None
+        number(given.get("horizon"), "horizon")
         lower, upper = number(given.get("lower"), "lower bound"), number(given.get("upper"), "upper bound")
         if given.get("objective") not in (None, "reward"):
             lower = upper = None  # of something else
@@ -168,7 +167,6 @@ class _Claims(NamedTuple):
             number(given.get("reward"), "reward"),
             numbers("cost"),
             numbers("sure_cost"),
-            None if horizon is None else int(horizon),
         )
 
     def broken_by(self, found: Verification) -> str | None:
