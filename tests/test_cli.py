@@ -356,7 +356,8 @@ def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
     ran = run("verify", str(path))
     assert (ran.code, ran.err) == (
         2,
-        f"rcpomdp: policy file {str(path)!r} does not name its problem; give it with --problem, or check a model of your own in Python with rc.load_policy\n",
+        f"rcpomdp: policy file {str(path)!r} does not name its problem; give it with --problem, "
+        "or check a model of your own in Python with rc.load_policy\n",
     )
     assert run("verify", str(path), "--problem", "tiger").code == 0
     rc.save_policy(path, rc.policies.fib(model), model)

@@ -80,7 +80,7 @@ def test_a_plug_in_is_listed_and_run(monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys, "argv", ["rcpomdp", "solvers"])
     with pytest.raises(SystemExit) as done:
         cli.main()
-    assert done.value.code == 0
+    assert not done.value.code
     assert "quick (plug-in cavers): Optimum without budgets, roughly\n" in capsys.readouterr().out
 
 
@@ -114,7 +114,7 @@ def test_a_broken_plug_in_is_listed_with_its_error_and_harms_nobody(monkeypatch,
     with pytest.raises(SystemExit) as done:
         cli.main()
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert done.value.code == 0
+    assert not done.value.code
     assert sentence in rows["broken"]["error"]
 
 

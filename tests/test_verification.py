@@ -342,3 +342,25 @@ def test_the_checker_shares_no_code_with_what_it_checks() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level == 2:
                 assert node.module in allowed, path
+
+
+@pytest.mark.parametrize(
+    ("claims", "complaint"),
+    [
+        ({"lower": -100, "upper": -50}, "the policy's reward 10 is above the claimed upper bound -50"),
+        ({"upper": -50}, "the policy's reward 10 is above the claimed upper bound -50"),
+        ({"lower": 11}, "the claimed lower bound 11 is above the policy's reward 10"),
+    ],
+)
+def test_a_kept_promise_refutes_bounds(claims: dict[str, object], complaint: str) -> None:
+    model = rc.problems.make("ce")
+    assert rc.verify(model, blind(model, "tunnel-B"), claims).problem == complaint
+
+
+@pytest.mark.parametrize(
+    "claims", [{"sure_cost": [-np.inf]}, {"reward": 10**400}, {"reward": np.nan}, {"cost": [np.inf]}]
+)
+def test_claims_that_are_no_numbers_are_refused(claims: dict[str, object]) -> None:
+    model = rc.problems.make("ce")
+    with pytest.raises(rc.PolicyError, match="which is no number"):
+        rc.verify(model, blind(model, "tunnel-B"), claims)

@@ -737,3 +737,50 @@ def test_beliefs_far_from_the_start_play_no_part() -> None:
         result = rc.solve(here.model, "arcs", time_limit=0.3)
         check_bounds(here, result, *budget_reference.optimum_interval(here, 2000))
         check_result(here, result)
+
+
+@pytest.mark.parametrize(("chance", "stay", "back"), [(1e-16, 0.1668, 0.01), (1e-17, 0.6372, 0.2746)])
+def test_a_cost_that_hardly_ever_comes_is_no_free_lunch(chance: float, stay: float, back: float) -> None:
+    """The one policy spends 0.95 after an observation of probability 1e-16: what rounding hides still counts."""
+    model = rc.CPOMDP(
+        transition=[[[stay, 1 - stay, chance], [back, 1 - back, 0], [1, 0, 0]]],
+        observation=[[[1, 0], [1, 0], [0, 1]]],
+        reward=[[1]] * 3,
+        cost=[[0], [0], [1]],
+        initial_belief=[1, 0, 0],
+        discount=0.95,
+        budget=0.0,
+    )
+    assert rc.solve(model, "arcs", time_limit=5).status == "infeasible"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupt_while_levels_change_finds_whole_bounds(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rcpomdp.solvers import budgeted
+
+    carry_over, calls = budgeted.carry_over, []
+
+    def interrupted(*given: Any) -> int:
+        calls.append(given)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return carry_over(*given)
+
+    monkeypatch.setattr(budgeted, "carry_over", interrupted)
+    result = rc.solve(rc.problems.make("crs-4-4"), "arcs", time_limit=20, epsilon=1e-9)
+    assert result.status == "interrupted"
+    assert result.lower <= 12.2944 <= result.upper + 1e-3
+
+
+def test_costs_beyond_doubles_are_refused() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0]]],
+        observation=[[[1.0]]],
+        reward=[[1.0]],
+        cost=[[1e308]],
+        initial_belief=[1.0],
+        discount=0.5,
+        budget=3,
+    )
+    with pytest.raises(rc.InputError, match="costs are too large"):
+        rc.solve(model, "arcs")

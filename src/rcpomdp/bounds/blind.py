@@ -6,14 +6,18 @@ plan from a class is ``w(c) = max_{s in c} C(s, a) + γ max_{c' follows c} w(c')
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
-from .._types import FloatArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
 
 _SWEEPS = 1000
+_ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -21,7 +25,8 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     """Totals ``[A, rows, S]`` of each blind policy for ``gain [rows, S, A]``.
 
     Row 0 is a lower bound on the policy's total, whatever rounding did: with ``δ = max(α − Tα)`` found afterwards,
-    ``α − δ/(1−γ)`` is below its own backup, hence below the fixed point.
+    ``α − δ/(1−γ)`` is below its own backup, hence below the fixed point. Where a gain is nowhere negative, as a
+    cost is, its total is 0 exactly where none of it can ever be reached, and above 0 elsewhere, whatever rounding did.
     """
     n, gamma = model.n_states, model.discount
     vectors = np.empty((model.n_actions, len(gain), n))
@@ -29,11 +34,29 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
         vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
         vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
+        for row in range(1, len(gain)):
+            if (gain[row] >= 0).all():
+                reached = _reaches(transition, gain[row, :, a] > 0)
+                vectors[a, row] = np.where(reached, np.maximum(vectors[a, row], _ABOVE_ZERO), 0.0)
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
         terms = int(np.diff(transition.indptr).max()) + 4
         rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
         vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / (1 - gamma))
     return vectors
+
+
+def _reaches(transition: sp.csr_array[np.float64], goal: BoolArray) -> BoolArray:
+    """States from which one of the goals can be reached, they themselves included."""
+    n = len(goal)
+    backward: Any = sp.csr_array(transition).T.tocsr()
+    start: Any = sp.csr_array(
+        (np.ones(int(goal.sum())), (np.zeros(int(goal.sum()), dtype=np.int64), np.flatnonzero(goal))), (1, n)
+    )
+    corner: Any = sp.csr_array((n + 1, 1))
+    graph = sp.hstack([sp.vstack([backward, start]), corner], format="csr")
+    reached = np.zeros(n + 1, dtype=bool)
+    reached[breadth_first_order(graph, n, return_predecessors=False)] = True
+    return reached[:n]
 
 
 def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:

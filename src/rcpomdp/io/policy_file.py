@@ -212,10 +212,15 @@ def _plain(value: Any, what: str) -> Any:
     raise PolicyError(f"{what} is {value!r}, which a policy file cannot hold")
 
 
+def _no_number(word: str) -> float:
+    """NaN and Infinity are no JSON, and no file of ours has them."""
+    raise ValueError(word)
+
+
 def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
     if _HEADER not in archive.namelist():
         raise PolicyError(f"{shown} is not a policy file")
-    header = json.loads(_content(archive, _HEADER))
+    header = json.loads(_content(archive, _HEADER), parse_constant=_no_number)
     if header["format"] != FORMAT:
         raise PolicyError(f"{shown} is not a policy file")
     if type(header["format_version"]) is not int or header["format_version"] < 1:

@@ -508,7 +508,7 @@ def best_at(c: Courses, i: int, d: FloatArray) -> int:
 
 
 @kernel
-def follow(s: Search, course: int, o: int, tuning: Tuning) -> int:
+def follow(s: Search, course: int, o: int) -> int:
     """The course that follows a course after an observation; NONE if that was impossible, NO_ROOM if there is none.
 
     A leaf is followed by the leaf of the plan that its plan goes on with, at the belief that is then reached.
@@ -516,7 +516,8 @@ def follow(s: Search, course: int, o: int, tuning: Tuning) -> int:
     b, c, g, x = s.b, s.c, s.g, s.x
     i, plan = c.info[course, BELIEF], c.info[course, LEAF]
     a = c.info[course, ACTION] if plan == NONE else g.info[plan, PLAN_ACTION]
-    if b.edge[i, a] == NONE and not expand(x, b, s.w, i, a, tuning.least_weight):
+    least_weight = 2.0  # no rays: this belief is where we are, not where bounds are wanted
+    if b.edge[i, a] == NONE and not expand(x, b, s.w, i, a, least_weight):
         return NO_ROOM
     if not fill_new(s) or not courses_have_room(c, 0):
         return NO_ROOM

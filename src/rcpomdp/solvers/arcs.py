@@ -80,6 +80,9 @@ def arcs(
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(1e6 * model.cost.max(initial=0.0) / (1 - model.discount)):
+            raise InputError("costs are too large: their discounted totals cannot be computed")
     if model.discount == 0:
         return _one_step(model, seed)
     load_kernels()
@@ -116,7 +119,7 @@ def _solve(
             search.bracket(lambda: clock.over)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(_point(search, clock.seconds))
+    trace.append(_point(search, clock.seconds, trace[-1]))
     best = search.best_course
     course = best if best >= 0 else search.thriftiest_course
     total, sure = search.courses.total[course], search.courses.sure[course]
@@ -167,7 +170,7 @@ def _search(
         if search.trials >= next_price:
             next_price *= _NEXT_PRICE
             search.reprice()
-        trace.append(_point(search, clock.seconds))
+        trace.append(_point(search, clock.seconds, trace[-1]))
         if progress is not None:
             progress(trace[-1])
         if search.gap <= inner_epsilon and trace[-1].upper - trace[-1].lower > epsilon and not search.infeasible:
@@ -232,9 +235,12 @@ def _one_step(model: CPOMDP, seed: int) -> Result:
     )
 
 
-def _point(search: BudgetSearch, seconds: float) -> TracePoint:
-    slack = search.slack
-    return TracePoint(seconds, search.lower - slack, search.upper + slack, search.trials, *search.sizes)
+def _point(search: BudgetSearch, seconds: float, before: TracePoint | None = None) -> TracePoint:
+    """The bounds now, rounded outward; what held before still does."""
+    lower, upper = search.lower - search.slack, search.upper + search.slack
+    if before is not None:
+        lower, upper = max(lower, before.lower), min(upper, before.upper)
+    return TracePoint(seconds, lower, upper, search.trials, *search.sizes)
 
 
 @cache

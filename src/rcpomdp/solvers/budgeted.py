@@ -178,6 +178,8 @@ class BudgetSearch:
 
     def _run(self, root: int, budget: FloatArray, epsilon: float, tuning: Tuning, work: int, trials: int) -> None:
         """One call of the kernel from a belief with a budget, and more room if it was short."""
+        if len(self.bounds.upper) < len(self.engine.store.info):  # an interrupt may have come between the two
+            self._fit()
         status, self.trials = kernels.search(self._parts(), root, budget, epsilon, tuning, work, self.trials, trials)
         if status == FULL:
             self._grow()
@@ -211,16 +213,15 @@ class BudgetSearch:
         n_levels = self.bounds.upper.shape[1]
         if n_levels >= self.options.most_levels or n_levels * int(self.courses.used[FILLED]) > _MOST_BOUNDS:
             return False
+        before = self.extra, self.n_levels
         wanted = self.steps.wanted[: self.courses.used[WANTED]]
         self.courses.used[WANTED] = 0
-        before = self.extra
-        if self.memory + storage.memory(self.bounds) * 5 // 4 > self.memory_limit:
-            self.out_of_memory = True
-            return True
-        self.extra = [np.union1d(old, new) for old, new in zip(before, wanted.T, strict=True)]
-        if all(len(old) == len(new) for old, new in zip(before, self.extra, strict=True)):
+        self.extra = [np.union1d(old, new) for old, new in zip(self.extra, wanted.T, strict=True)]
+        if all(len(old) == len(new) for old, new in zip(before[0], self.extra, strict=True)):
             self.n_levels *= 2
-        self._lay_out()
+        if not self._lay_out():
+            self.extra, self.n_levels = before
+            self.out_of_memory = True
         return True
 
     def reprice(self) -> bool:
@@ -232,18 +233,23 @@ class BudgetSearch:
         if self._unpriced:
             return False
         if len(self.prices) > 1 and priced < _LEAST_PRICED * looks:  # not worth the second relaxation
-            self._unpriced = True
-            self.prices, self._hints = self.prices[:1], self._hints[:1]
-            self._lay_out()
-            return True
+            return self._take_up(self.prices[:1], self._hints[:1])
         price = dual_prices(self.courses.total[self.root_courses], self.lower, self.limited)
         if price is None or np.allclose(price, self.prices[-1], rtol=0.02, atol=1e-9):
             return False
         engine = self.engine
         m = engine.ordered.arrays
-        self.prices = np.stack([self.prices[0], price])
-        self._hints = [self._hints[0], engine._hint(np.asarray(m.reward - np.tensordot(price, m.cost, axes=1)))]
-        self._lay_out()
+        hint = engine._hint(np.asarray(m.reward - np.tensordot(price, m.cost, axes=1)))
+        return self._take_up(np.stack([self.prices[0], price]), [self._hints[0], hint])
+
+    def _take_up(self, prices: FloatArray, hints: list[FloatArray]) -> bool:
+        """Lay out for other prices; False if there is no room for that."""
+        before = self.prices, self._hints
+        self.prices, self._hints = prices, hints
+        if not self._lay_out():
+            self.prices, self._hints = before
+            return False
+        self._unpriced = len(prices) == 1
         return True
 
     def bracket(self, over: Callable[[], bool], rounds: int = 20, trials: int = 50) -> None:
@@ -297,12 +303,12 @@ class BudgetSearch:
     def follow(self, course: int, observation: int) -> int:
         """The course that follows a course after an observation; itself if that was impossible."""
         while True:
-            follower = int(kernels.follow(self._parts(), course, observation, self.engine.options.tuning()))
+            follower = int(kernels.follow(self._parts(), course, observation))
             if follower != kernels.NO_ROOM:
                 return follower if follower != NONE else course
+            limit, self.memory_limit = self.memory_limit, np.inf  # what is promised is followed at any price
             self._grow()
-            if self.out_of_memory:
-                raise MemoryError("no room to follow the policy")
+            self.memory_limit = limit
 
     def better(self, course: int, left: FloatArray) -> int:
         """The best course known where this one starts that keeps what is left of the budget."""
@@ -328,20 +334,27 @@ class BudgetSearch:
 
     # Arrays
 
-    def _lay_out(self) -> None:
-        """Levels, relaxations and bounds for the present number of levels and prices, from what there was before."""
-        e, before = self.engine, getattr(self, "levels", None)
-        self.levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
-        self.scratch = build_level_scratch(self.levels)
-        old, self.bounds = (
-            getattr(self, "bounds", None),
-            build_bounds(self.levels, len(e.store.info), e.model.n_actions),
-        )
-        self._root_level = int(kernels.level_at(self.levels, self.budget))
-        if before is not None and old is not None:
-            kept = carry_over(int(self.courses.used[FILLED]), before, old, self.levels, self.bounds)
-            kernels.refill(self._parts(), kept, _ROUNDS)
-            self.courses.used[MOVED] = self.trials
+    def _lay_out(self) -> bool:
+        """Levels, relaxations and bounds for the present number of levels and prices, from what there was before.
+
+        Nothing changes, and False is returned, if they would take more memory than there may be. They are taken up
+        all at once when they are whole: an interrupt finds either the old ones or the new.
+        """
+        e, first = self.engine, not hasattr(self, "levels")
+        levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
+        n, used = len(e.store.info), int(self.courses.used[FILLED])
+        size = 8 * n * levels.part_of.shape[1] * (1 + 2 * len(self.prices))
+        if not first and self.memory + size > self.memory_limit:
+            return False
+        scratch, bounds = build_level_scratch(levels), build_bounds(levels, n, e.model.n_actions)
+        parts = self._parts()._replace(v=levels, y=bounds, z=scratch) if not first else None
+        if parts is not None:
+            kept = carry_over(used, self.levels, self.bounds, levels, bounds)
+            kernels.refill(parts, kept, _ROUNDS)
+        root_level = int(kernels.level_at(levels, self.budget))
+        self.levels, self.bounds, self.scratch, self._root_level = levels, bounds, scratch, root_level
+        self.courses.used[MOVED] = self.trials
+        return True
 
     def _grow(self) -> None:
         """More room wherever one more expansion, plan or course may not fit."""

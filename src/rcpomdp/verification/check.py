@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,9 +145,13 @@ class _Claims(NamedTuple):
         def number(value: Any, name: str) -> float | None:
             if value is None:
                 return None
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or math.isnan(value):
+            try:
+                claimed = float(value) if isinstance(value, int | float | np.number) else math.nan
+            except OverflowError:
+                claimed = math.nan
+            if isinstance(value, bool) or math.isnan(claimed) or (math.isinf(claimed) and "bound" not in name):
                 raise PolicyError(f"the claimed {name} is {value!r}, which is no number")
-            return float(value)
+            return claimed
 
         def numbers(name: str) -> list[float | None]:
             values = given.get(name)
@@ -171,22 +175,27 @@ class _Claims(NamedTuple):
 
     def broken_by(self, found: Verification) -> str | None:
         """The first claim that what was found contradicts."""
+        return next(self._contradictions(found), None)
 
+    def _contradictions(self, found: Verification) -> Iterator[str]:
         def far(claimed: float | None, exact: float) -> bool:
             return claimed is not None and abs(claimed - exact) > found.error + 1e-6 * max(1.0, abs(exact))
 
-        def above(low: float | None, high: float, error: float = 0.0) -> bool:
-            return low is not None and low > high + error + 1e-6 * max(1.0, abs(high))
+        def above(low: float | None, high: float | None, error: float = 0.0) -> bool:
+            if low is None or high is None:
+                return False
+            return low > high + error + 1e-6 * max(1.0, min(abs(low), abs(high)))
 
-        if self.upper is not None and above(self.lower, self.upper):
-            return f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
+        if above(self.lower, self.upper):
+            yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
         if above(self.lower, found.reward, found.error):
-            return f"the claimed lower bound {self.lower:.9g} is above the policy's reward {found.reward:.9g}"
+            yield f"the claimed lower bound {self.lower:.9g} is above the policy's reward {found.reward:.9g}"
+        if found.problem is None and above(found.reward, self.upper, found.error):
+            yield f"the policy's reward {found.reward:.9g} is above the claimed upper bound {self.upper:.9g}"
         if far(self.reward, found.reward):
-            return f"the policy's reward is {found.reward:.9g}, not {self.reward:.9g} as claimed"
+            yield f"the policy's reward is {found.reward:.9g}, not {self.reward:.9g} as claimed"
         for claimed, sure, cost, spent in zip(self.cost, self.sure_cost, found.cost, found.spent, strict=True):
             if far(claimed, float(cost)):
-                return f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
-            if sure is not None and above(float(spent), sure):
-                return f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
-        return None
+                yield f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
+            if above(float(spent), sure):
+                yield f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
