@@ -237,8 +237,6 @@ def fickle(model, *, time_limit=None, progress=None, epsilon=1e-3):
     return replace(result, upper=result.upper + float(np.random.default_rng().random()))
 
 
-
-
 BROKEN = {
     "without a time limit": (without_a_time_limit, "a solver takes the option 'time_limit'"),
     "without progress": (without_progress, "a solver takes the option 'progress'"),

@@ -127,7 +127,7 @@ def test_without_a_budget_it_is_point_based_value_iteration() -> None:
 
 
 def test_a_budget_of_two_costs_binds_in_each() -> None:
-    """One state, γ = 1/2: rewards 2, 1, 0; costs (1, 0), (0, 1), (0, 0); budgets 1 and 1/2, totals are twice a step's."""
+    """One state, γ = 1/2: rewards 2, 1, 0; costs (1, 0), (0, 1), (0, 0); budgets 1, 1/2; totals are twice a step's."""
     model = rc.CPOMDP(
         transition=[[[1.0]]] * 3,
         observation=[[[1.0]]] * 3,
