@@ -32,10 +32,6 @@ def test_every_built_in_solver_keeps_the_rules(name: str) -> None:
     check_solver(name, slack=SLACK, **OPTIONS.get(name, {}))
 
 
-def test_the_published_variant_of_arcs_keeps_them_too() -> None:
-    check_solver("arcs", ["ce"], slack=SLACK, variant="paper")
-
-
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL))
 def test_what_the_documentation_shows_runs(code: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=True, capture_output=True)
@@ -319,7 +315,8 @@ def test_a_broken_rule_is_caught_and_named(name: str) -> None:
     told = str(error.value)
     assert sentence in told
     assert told.startswith("solver '")
-    assert " breaks a rule: " in told or "\n" not in told
+    assert " breaks a rule: " in told
+    assert "\n" not in told
 
 
 def test_being_late_is_caught() -> None:
@@ -328,25 +325,23 @@ def test_being_late_is_caught() -> None:
 
 
 def test_bounds_of_another_budget_are_caught() -> None:
-    """The bounds of one budget are told for half of it, where there is less to be had."""
+    """Under half of the budget it tells what can be had without any, which is beyond its bound for the whole."""
+    tiger = rc.problems.make("tiger")
+    free, bound = rc.solve(tiger, "sarsop"), rc.solve(tiger, "cgcp").upper
+    assert free.lower > bound + 0.1
 
     def confused(model, *, epsilon=1e-3, time_limit=None, progress=None):
-        twice = rc.solve(model.with_budget(model.budget * 4), "cgcp", epsilon=1e-4) if progress is None else None
         result = best_blind(model, epsilon=epsilon, progress=progress)
-        if twice is None or not model.n_costs or model.name != "tiger" or model.budget[0] > 2:
-            return result if np.isinf(model.budget).any() else replace(result, lower=-np.inf, upper=result.upper)
-        return replace(
-            result, lower=twice.lower, reward=twice.reward, cost=twice.cost, policy=twice.policy, admissible=None
-        )
-
-    upper = rc.solve(rc.problems.make("tiger"), "cgcp").upper
-
-    def tight(model, *, epsilon=1e-3, time_limit=None, progress=None):
-        result = confused(model, epsilon=epsilon, progress=progress)
-        return replace(result, upper=upper) if model.name == "tiger" and model.budget[0] == 3 else result
+        if model.name == "tiger" and model.budget[0] == 1.5:
+            return replace(
+                result,
+                **{name: getattr(free, name) for name in ("lower", "reward", "cost", "sure_cost", "policy")},
+                admissible=None,
+            )
+        return replace(result, upper=bound) if model.name == "tiger" and model.budget[0] == 3 else result
 
     with pytest.raises(AssertionError, match="a solver heeds the budget of the model it is given"):
-        check_solver(tight, ["tiger"], slack=SLACK)
+        check_solver(confused, ["tiger"], slack=SLACK)
 
 
 def test_a_name_or_a_function_and_models_or_names() -> None:
