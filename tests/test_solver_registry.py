@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import rcpomdp as rc
-from rcpomdp import cli
+from rcpomdp import _plugins, cli
 from rcpomdp.errors import InputError
 from rcpomdp.solvers import SOLVERS, register, registry
 from rcpomdp.solvers.sarsop import sarsop
@@ -23,11 +23,11 @@ HERE = __name__
 def own_registry(monkeypatch):
     """What a test registers is forgotten after it, and no installed plug-in takes part."""
     monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    monkeypatch.setattr(_plugins, "entry_points", lambda group: [])
 
 
 def offer(monkeypatch, *entries):
-    monkeypatch.setattr(registry, "entry_points", lambda group: [e for e in entries if e.group == group])
+    monkeypatch.setattr(_plugins, "entry_points", lambda group: [e for e in entries if e.group == group])
 
 
 def entry(name, value, dist="cavers", group="rcpomdp.solvers"):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rcpomdp import problems
+from rcpomdp import _plugins, problems
 from rcpomdp.errors import ModelError, ProblemError
 from rcpomdp.problems import Problem, registry
 from rcpomdp.problems.layouts import LAYOUTS
@@ -24,11 +24,11 @@ BUILT_IN = [
 def own_registry(monkeypatch):
     """What a test registers is forgotten after it, and no installed plug-in takes part."""
     monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(registry, "entry_points", lambda group: [])
+    monkeypatch.setattr(_plugins, "entry_points", lambda group: [])
 
 
 def offer(monkeypatch, *entries):
-    monkeypatch.setattr(registry, "entry_points", lambda group: [e for e in entries if e.group == group])
+    monkeypatch.setattr(_plugins, "entry_points", lambda group: [e for e in entries if e.group == group])
 
 
 def entry(name, value, dist="caves", group="rcpomdp.problems"):

@@ -402,7 +402,6 @@ def test_time_limit_and_progress() -> None:
     result = arcs_paper(rc.problems.make("crs-4-4"), time_limit=0.3, progress=seen.append)
     assert result.status == "time limit"
     assert seen == result.trace[1:-1]
-    assert result.seconds < 3
     assert json.loads(json.dumps(result.summary()))["variant"] == "paper"
 
 

@@ -168,7 +168,6 @@ def test_an_estimate_says_so() -> None:
 def test_time_limits_hold_and_what_was_found_is_returned() -> None:
     result = rc.solve(rc.problems.make("hallway"), "cpbvi", time_limit=1)
     assert result.status == "time limit"
-    assert result.seconds + result.setup_seconds < 3
     assert len(result.policy.actions) >= 5
 
 

@@ -27,14 +27,14 @@ from .store import (
     NONE,
     OFFSET,
     POINT,
-    POINTS,
     SIZE,
-    TESTING_POINTS,
     TIP,
     UPPER_BACKUPS,
     WEIGHT,
     Space,
     Store,
+    enlist_point,
+    share_of_point,
 )
 
 EXACT = -1  # mode of what is not within a relaxation
@@ -247,25 +247,15 @@ def test_points(b: Store, y: Bounds, i: int, j: int, level: int) -> None:
 
     As `search.test_points`: ``V̄(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))`` for a point p with ``φ = min b(s)/p(s)``.
     """
-    at, size = b.info[i, OFFSET], b.info[i, SIZE]
     k, left = b.newest[b.info[i, CLASS]], MOST_POINTS
     while k != NONE and left > 0:
         left -= 1
         p = b.point[k]
         k = b.older[k]
-        if p == i or b.info[p, SIZE] > size:
+        if p == i or b.info[p, SIZE] > b.info[i, SIZE]:
             continue
-        phi, t = 1.0, at
-        for n in range(b.info[p, OFFSET], b.info[p, OFFSET] + b.info[p, SIZE]):
-            while t < at + size and b.state[t] < b.state[n]:
-                t += 1
-            if t == at + size or b.state[t] != b.state[n]:
-                phi = 0.0
-                break
-            phi = min(phi, b.prob[t] / b.prob[n])
-        b.used[TESTING_POINTS] += size
+        phi = share_of_point(b, i, p)
         if phi > 0.0:
-            phi *= 1.0 - 1e-12
             bound = -np.inf
             for a in range(y.hint.shape[2]):
                 bound = max(bound, y.hint[i, j, a] + phi * (y.hi[p, j, level] - y.hint[p, j, a]))
@@ -280,12 +270,7 @@ def make_point(b: Store, y: Bounds, i: int, j: int, level: int, least_drop: floa
         hint = max(hint, y.hint[i, j, a])
     if b.info[i, POINT] != NONE or hint - y.hi[i, j, level] <= least_drop * (hint - y.lo[i, j, level]):
         return
-    k, cls = b.used[POINTS], b.info[i, CLASS]
-    b.info[i, POINT] = k
-    b.point[k] = i
-    b.older[k] = b.newest[cls]
-    b.newest[cls] = k
-    b.used[POINTS] = k + 1
+    enlist_point(b, i)
 
 
 @inner

@@ -23,7 +23,6 @@ from .store import (
     MAKING_BELIEFS,
     MAKING_PLANS,
     NONE,
-    OFFSET,
     PLAN,
     PLANS,
     POINT,
@@ -31,7 +30,6 @@ from .store import (
     SEEN_POINT,
     SIZE,
     TESTED,
-    TESTING_POINTS,
     TIP,
     UPPER_BACKUPS,
     WEIGHT,
@@ -39,8 +37,10 @@ from .store import (
     Space,
     Store,
     best_action,
+    enlist_point,
     expand,
     fill_products,
+    share_of_point,
 )
 
 DONE, FULL, CROWDED = 0, 1, 2
@@ -78,28 +78,17 @@ def test_points(b: Store, i: int) -> None:
     ``V(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))``: never looser than interpolation over the corners.
     """
     newest = b.newest[b.info[i, CLASS]]
-    at, size = b.info[i, OFFSET], b.info[i, SIZE]
     k = newest
     left = _MOST_POINTS
     while k > b.info[i, SEEN_POINT] and left > 0:
         left -= 1
         p = b.point[k]
         k = b.older[k]
-        if p == i or b.info[p, SIZE] > size:
+        if p == i or b.info[p, SIZE] > b.info[i, SIZE]:
             continue
-        v, at_p = b.value[p, HI], b.info[p, OFFSET]
-        phi = 1.0
-        j = at
-        for t in range(at_p, at_p + b.info[p, SIZE]):
-            while j < at + size and b.state[j] < b.state[t]:
-                j += 1
-            if j == at + size or b.state[j] != b.state[t]:
-                phi = 0.0
-                break
-            phi = min(phi, b.prob[j] / b.prob[t])
-        b.used[TESTING_POINTS] += size
+        phi = share_of_point(b, i, p)
         if phi > 0.0:
-            phi *= 1.0 - 1e-12
+            v = b.value[p, HI]
             bound = -np.inf
             for a in range(b.hint.shape[1]):
                 bound = max(bound, b.hint[i, a] + phi * (v - b.hint[p, a]))
@@ -113,13 +102,7 @@ def make_point(b: Store, i: int, least_drop: float) -> None:
     hint = b.hint[i, best_action(b.hint[i])]
     if b.info[i, POINT] != NONE or hint - b.value[i, HI] <= least_drop * (hint - b.value[i, LO]):
         return
-    k = b.used[POINTS]
-    cls = b.info[i, CLASS]
-    b.info[i, POINT] = k
-    b.point[k] = i
-    b.older[k] = b.newest[cls]
-    b.newest[cls] = k
-    b.used[POINTS] = k + 1
+    enlist_point(b, i)
 
 
 @inner

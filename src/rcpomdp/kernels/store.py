@@ -363,3 +363,32 @@ def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: i
         w.prob[t - first] = w.acc[w.touched[t]] / mass
     base = intern(x, b, w.state, w.prob, last - first)
     _set_ray(b, child, weight, base, tip)
+
+
+# Points of the sawtooth
+
+
+@inner
+def share_of_point(b: Store, i: int, p: int) -> float:
+    """``φ = min_{p(s)>0} b(s)/p(s)`` for point p and belief i, rounded down: ``b = φp + (1−φ)r`` for some belief r."""
+    at, size = b.info[i, OFFSET], b.info[i, SIZE]
+    b.used[TESTING_POINTS] += size
+    phi, t = 1.0, at
+    for n in range(b.info[p, OFFSET], b.info[p, OFFSET] + b.info[p, SIZE]):
+        while t < at + size and b.state[t] < b.state[n]:
+            t += 1
+        if t == at + size or b.state[t] != b.state[n]:
+            return 0.0
+        phi = min(phi, b.prob[t] / b.prob[n])
+    return phi * (1.0 - 1e-12)
+
+
+@inner
+def enlist_point(b: Store, i: int) -> None:
+    """Let belief i serve as a point, the newest of its class."""
+    k, cls = b.used[POINTS], b.info[i, CLASS]
+    b.info[i, POINT] = k
+    b.point[k] = i
+    b.older[k] = b.newest[cls]
+    b.newest[cls] = k
+    b.used[POINTS] = k + 1

@@ -10,16 +10,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from numbers import Integral, Real
 from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
 
+from .. import _plugins
 from ..errors import ProblemError, did_you_mean
 from .layouts import LAYOUTS
 
@@ -214,7 +213,7 @@ _registered: dict[str, Problem] = {}
 
 def names() -> list[str]:
     """All names: those built in, then the others in alphabetical order."""
-    return [*_BUILT_IN, *sorted((_plug_ins().keys() | _registered.keys()) - _BUILT_IN.keys())]
+    return [*_BUILT_IN, *sorted((_plugins.plug_ins(GROUP).keys() | _registered.keys()) - _BUILT_IN.keys())]
 
 
 def get(name: str) -> Problem:
@@ -223,7 +222,7 @@ def get(name: str) -> Problem:
         return _BUILT_IN[name]
     if name in _registered:
         return _registered[name]
-    plug_ins = _plug_ins()
+    plug_ins = _plugins.plug_ins(GROUP)
     if name in plug_ins:
         return _load(name, plug_ins[name])
     raise ProblemError(f"unknown problem {name!r}{did_you_mean(name, names())}")
@@ -254,25 +253,9 @@ def register(problem: Problem) -> None:
     _registered[problem.name] = problem
 
 
-def _plug_ins() -> dict[str, list[EntryPoint]]:
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, []).append(entry)
-    return found
-
-
 def _load(name: str, entries: list[EntryPoint]) -> Problem:
-    if len(entries) > 1:
-        origins = " and ".join(repr(_origin(entry)) for entry in entries)
-        raise ProblemError(f"problem {name!r} is offered by more than one plug-in: {origins}")
-    origin = _origin(entries[0])
-    try:
-        with redirect_stdout(sys.stderr):  # stdout is for data
-            loaded = entries[0].load()
-    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
-        raise ProblemError(
-            f"problem {name!r} cannot be loaded from plug-in {origin!r}: {type(error).__name__}: {error}"
-        ) from error
+    loaded = _plugins.load("problem", name, entries, ProblemError)
+    origin = _plugins.origin(entries[0])
     if isinstance(loaded, Problem):
         return replace(loaded, name=name)
     if callable(loaded):
@@ -280,10 +263,6 @@ def _load(name: str, entries: list[EntryPoint]) -> Problem:
     raise ProblemError(
         f"problem {name!r} of plug-in {origin!r} is {loaded!r}, neither a Problem nor a builder function"
     )
-
-
-def _origin(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.value
 
 
 # Parameter values

@@ -28,6 +28,7 @@ from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
 from .online import OnlinePolicy
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .smallest import smallest_model
 from .stopping import Slices, check_limits, is_number
 
 VARIANTS = ("levels", "paper")
@@ -260,13 +261,4 @@ def load_acting_kernels() -> None:
 
 
 def _smallest_search() -> BudgetSearch:
-    model = CPOMDP(
-        transition=[[[1.0]]] * 2,
-        observation=[[[1.0]]] * 2,
-        reward=[[0.0, 1.0]],
-        cost=[[0.0, 1.0]],
-        initial_belief=[1.0],
-        discount=0.5,
-        budget=1.0,
-    )
-    return BudgetSearch(Engine(model, Objective(1.0, np.zeros(1))))
+    return BudgetSearch(Engine(smallest_model(), Objective(1.0, np.zeros(1))))

@@ -51,6 +51,8 @@ from .result import (
     Result,
     TracePoint,
 )
+from .smallest import smallest_model
+from .stopping import check_limits
 
 _SLICE = 0.05  # seconds between looks at the clock
 
@@ -175,15 +177,7 @@ def _loop(
 
 
 def _check_options(epsilon: Any, time_limit: Any, memory_limit: Any, iterations: Any) -> None:
-    def is_number(value: Any) -> bool:
-        return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-    if not is_number(epsilon) or not epsilon >= 0:
-        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
-    if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
-        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
-    if not is_number(memory_limit) or not memory_limit > 0:
-        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
+    check_limits(epsilon, time_limit, memory_limit)
     if iterations is not None and (not isinstance(iterations, int) or iterations < 0):
         raise InputError(f"the number of iterations must be a whole number of at least 0, not {iterations!r}")
 
@@ -191,13 +185,4 @@ def _check_options(epsilon: Any, time_limit: Any, memory_limit: Any, iterations:
 @cache
 def _load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: two rounds on the smallest model."""
-    model = CPOMDP(
-        transition=[[[1.0]]] * 2,
-        observation=[[[1.0]]] * 2,
-        reward=[[0.0, 1.0]],
-        cost=[[1.0, 0.0]],
-        initial_belief=[1.0],
-        discount=0.5,
-        budget=1.0,
-    )
-    _run(model, 0.0, None, np.inf, 0, None, 2, True)
+    _run(smallest_model(), 0.0, None, np.inf, 0, None, 2, True)

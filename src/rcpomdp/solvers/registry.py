@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
+from .. import _plugins
 from ..errors import InputError, did_you_mean
 from .result import Result
 
@@ -48,7 +47,7 @@ class Listed(NamedTuple):
 
 def names() -> list[str]:
     """All names: those built in, then the others in alphabetical order."""
-    return [*SOLVERS, *sorted((_plug_ins().keys() | _registered.keys()) - SOLVERS.keys())]
+    return [*SOLVERS, *sorted((_plugins.plug_ins(GROUP).keys() | _registered.keys()) - SOLVERS.keys())]
 
 
 def get(name: str) -> Callable[..., Result]:
@@ -59,7 +58,7 @@ def get(name: str) -> Callable[..., Result]:
         return run
     if name in _registered:
         return _registered[name]
-    plug_ins = _plug_ins()
+    plug_ins = _plugins.plug_ins(GROUP)
     if name in plug_ins:
         return _load(name, plug_ins[name])
     known = names()
@@ -75,8 +74,8 @@ def catalogue() -> list[Listed]:
     """Every solver and what it guarantees, or what is wrong with the plug-in that should have provided it."""
     found = [Listed(name, summary, None, None) for name, (summary, _) in SOLVERS.items()]
     found += [Listed(name, _summary(run), None, None) for name, run in sorted(_registered.items())]
-    for name, entries in sorted(_plug_ins().items()):
-        origin = " and ".join(_origin(entry) for entry in entries)
+    for name, entries in sorted(_plugins.plug_ins(GROUP).items()):
+        origin = " and ".join(_plugins.origin(entry) for entry in entries)
         if name in SOLVERS:
             error = f"solver {name!r} is built in; plug-in {origin!r} must choose another name"
             found.append(Listed(name, "", origin, error))
@@ -98,24 +97,9 @@ def register(name: str, run: Callable[..., Result]) -> None:
     _registered[name] = run
 
 
-def _plug_ins() -> dict[str, list[EntryPoint]]:
-    found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, []).append(entry)
-    return found
-
-
 def _load(name: str, entries: list[EntryPoint]) -> Callable[..., Result]:
-    if len(entries) > 1:
-        origins = " and ".join(repr(_origin(entry)) for entry in entries)
-        raise InputError(f"solver {name!r} is offered by more than one plug-in: {origins}")
-    origin = _origin(entries[0])
-    try:
-        with redirect_stdout(sys.stderr):  # stdout is for data
-            loaded = entries[0].load()
-    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
-        detail = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"solver {name!r} cannot be loaded from plug-in {origin!r}: {detail}") from error
+    loaded = _plugins.load("solver", name, entries, InputError)
+    origin = _plugins.origin(entries[0])
     return _check(loaded, f"solver {name!r} of plug-in {origin!r}")
 
 
@@ -142,7 +126,3 @@ def _options(run: Callable[..., Result]) -> dict[str, inspect.Parameter]:
 
 def _summary(run: Callable[..., Result]) -> str:
     return (inspect.getdoc(run) or "").partition("\n")[0].rstrip(".")
-
-
-def _origin(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.value

@@ -27,6 +27,7 @@ from ..errors import InputError
 from ..model import CPOMDP
 from .engine import Engine, EngineOptions, Objective
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .smallest import smallest_model
 from .stopping import Patience, Slices, check_limits
 
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
@@ -202,15 +203,7 @@ def least_cost_policy(model: CPOMDP, cost: Hashable | None = None, **options: An
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    model = CPOMDP(
-        transition=[[[1.0]]] * 2,
-        observation=[[[1.0]]] * 2,
-        reward=[[0.0, 1.0]],
-        cost=[[1.0, 0.0]],
-        initial_belief=[1.0],
-        discount=0.5,
-    )
-    engine = Engine(model, Objective(1.0, np.zeros(1)))
+    engine = Engine(smallest_model(), Objective(1.0, np.zeros(1)))
     engine.search(0.0, 10)
     engine.forget()
     engine.best_totals()
