@@ -236,7 +236,7 @@ def _run_all(
                 yield from queue.popleft().result()
         finally:
             stop.set()  # after an interrupt: what is queued is dropped, what runs ends with the run in hand
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 _worker: list[Any] = []  # model, policy and stop sign of a worker process

@@ -1,0 +1,44 @@
+"""What all commands share: the application, its options and exit codes, and how it speaks on stderr."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+FAILED, BAD_INPUT, INFEASIBLE, STOPPED = 1, 2, 3, 4
+
+app = typer.Typer(
+    help="Planning under uncertainty with budgets that hold all along the way.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Parameters = Annotated[
+    list[str] | None, typer.Option("-p", "--param", metavar="KEY=VALUE", help="A parameter of the problem.")
+]
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option("--budget", metavar="NUMBER", help="Budget in place of the problem's; once per cost, inf: unlimited."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def announce_compilation() -> None:
+    """Have numba say when it compiles, which takes seconds; what is cached is not compiled."""
+    from ..kernels.jit import when_compiling
+
+    when_compiling(lambda: say("compiling kernels, this once ..."))
+
+
+def say(sentence: str) -> None:
+    """A sentence on stderr."""
+    print(f"rcpomdp: {sentence}", file=sys.stderr)
+
+
+def complain(sentence: str, code: int) -> int:
+    """Say what is wrong; return the exit code for it."""
+    say(sentence)
+    return code

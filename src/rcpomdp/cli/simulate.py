@@ -1,0 +1,66 @@
+"""``rcpomdp simulate``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from .. import arguments
+from ..errors import InputError
+from ..output import csv_bytes, print_json, progress_bar, simulation_table, stdout, text
+from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+
+
+@app.command("simulate")
+def _simulate(
+    policy: Annotated[
+        str, typer.Option("--policy", help="blind:ACTION, random, qmdp, fib, or the path of a policy file.")
+    ],
+    problem: Annotated[
+        str | None, typer.Option("--problem", help="Name of a problem; a policy file may name its own.")
+    ] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    runs: Annotated[int, typer.Option(help="Number of runs.")] = 1000,
+    steps: Annotated[int, typer.Option(help="Most steps of a run.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; the rows do not depend on it.")] = 1,
+    rows: Annotated[str | None, typer.Option(metavar="FILE", help="Write one row per run as CSV.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a policy: reward, costs, violation rate."""
+    from ..policies.named import from_name, is_path
+
+    if is_path(policy):
+        problem, model, _ = arguments.model_of_file(policy, problem, param, budget)
+    elif problem is None:
+        raise InputError(f"policy {policy!r} names no problem; give it with --problem")
+    else:
+        model = arguments.model(problem, param, budget)
+    announce_compilation()
+    from ..io.atomic import whole_file
+    from ..simulation import simulate
+
+    chosen = from_name(model, policy)
+    with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once
+        with progress_bar(f"{problem}, {policy}", runs) as progress:
+            result = simulate(model, chosen, runs, steps, seed, workers, progress)
+        if file is not None:
+            file.write(csv_bytes(list(result.rows())))
+    if as_json:
+        print_json({"problem": problem, "policy": policy, **result.summary()})
+    else:
+        summary = result.summary()
+        print(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
+        stdout().print(simulation_table(summary))
+    summary = result.summary()
+    tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
+    if tail is None or tail > 0.1 * abs(mean):
+        say(
+            f"runs that had not ended after {steps} steps could still add {text(tail)}, and violate later; "
+            f"--steps goes further"
+        )
+    if result.runs < result.requested:
+        raise typer.Exit(complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))

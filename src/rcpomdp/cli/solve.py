@@ -1,0 +1,121 @@
+"""``rcpomdp solve``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import arguments
+from .._plain import finite
+from ..errors import InputError
+from ..output import live_bounds, print_json, solution_table, stdout
+from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
+    from ..solvers import Result
+
+
+@app.command("solve")
+def _solve(
+    problem: Annotated[str, typer.Argument(help="Name of a problem.")],
+    solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    variant: Annotated[str | None, typer.Option(help="Variant of the solver, if it has several.")] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="sarsop: reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Set-up and search, first looked at after the set-up; unlimited unless given."
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of a solver with random choices.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Solve a problem: bounds on the optimum, and a policy."""
+    model = arguments.model(problem, param, budget)
+    announce_compilation()
+    from ..io import save_policy
+    from ..io.atomic import check_writable
+    from ..solvers import ONLINE, registry, solve
+
+    solver = solver or arguments.default_solver()
+    if out is not None:
+        if solver in ONLINE:
+            raise InputError(f"the policy of {solver} solves while it runs, and cannot be saved; simulate it in Python")
+        check_writable(out)
+    given = {
+        "variant": variant,
+        "objective": None if objective is None else arguments.objective(objective),
+        "epsilon": epsilon,
+        "time_limit": time_limit,
+        "memory_limit": None if memory_limit is None else memory_limit * 1e9,
+        "seed": seed,
+    }
+    options = {key: value for key, value in given.items() if value is not None}
+    with live_bounds(problem) as progress:
+        shown = {"progress": progress} if "progress" in registry.options(solver) else {}
+        result = solve(model, solver, **options, **shown)
+    goal = options.get("epsilon", arguments.default_option(solver, "epsilon"))
+    summary = {"problem": problem, **result.summary(), "epsilon": goal, "time_limit": time_limit}
+    summary["budget"] = [finite(limit) for limit in model.budget]
+    if out is not None:
+        claims = {key: summary[key] for key in _CLAIMS if key in summary} | {"options": options}
+        recipe = {"name": problem, "parameters": arguments.parameters(param)}
+        save_policy(out, result.policy, model, claims, recipe)
+        unproven = "" if result.admissible in (None, True) else "; it is NOT proven to keep the budget"
+        say(f"policy saved to {out}{unproven}")
+    if as_json:
+        print_json(summary)
+    else:
+        stdout().print(solution_table(summary))
+    raise typer.Exit(_judge(result, model, goal))
+
+
+# What a policy file says of its policy.
+_CLAIMS = (
+    *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
+    *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
+    "standard_error",
+)
+
+
+def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
+    """Say what a result leaves to be desired, and return the exit code."""
+    if result.admissible is None:
+        for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
+            if cost > limit:
+                why = ": sarsop does not look at budgets" if result.solver == "sarsop" else ""
+                say(f"{name} {cost:.6g} is above its budget{why}")
+    elif not result.admissible and result.status != "infeasible":
+        steps = f", only for {result.horizon} steps" if result.horizon else ""
+        say(f"the policy is not proven to keep the budget in every history{steps}")
+    if result.status in ("optimal", "converged"):
+        return 0
+    if result.status == "infeasible":
+        needs = [
+            f"{name} {model.budget[k]:.6g} is given"
+            + (f", at least {result.needed[k]:.9g} is needed" if result.needed is not None else "")
+            + (f", {result.suffices[k]:.9g} suffices" if result.suffices is not None else "")
+            for k, name in enumerate(model.costs)
+        ]
+        where = "in expectation" if result.admissible is None else "in every history"
+        return complain(f"infeasible: no policy keeps the budget {where}: {'; '.join(needs)}", INFEASIBLE)
+    if result.lower == -math.inf and result.upper == math.inf:
+        found = f"there is a policy, but {result.solver} gives no bounds"
+    elif result.lower == -math.inf:
+        found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
+    else:
+        found = f"the gap is {result.gap:.3g}" + ("" if epsilon is None else f", above {epsilon:g}")
+    return complain(f"{result.status}: {found}", STOPPED)

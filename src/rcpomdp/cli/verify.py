@@ -1,0 +1,39 @@
+"""``rcpomdp verify``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import arguments
+from .._plain import finite
+from ..output import print_json, stdout, verification_table
+from .common import FAILED, AsJson, Budgets, Parameters, app
+
+
+@app.command("verify")
+def _verify(
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=0, help="Ask only for the first steps, with what is expected after them.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a policy keeps its budget in every history, and is worth what its file claims."""
+    name, model, facts = arguments.model_of_file(policy, problem, param, budget)
+    from ..io import load_policy
+    from ..verification import verify
+
+    claims = facts["claims"] or {}
+    found = verify(model, load_policy(policy, model), claims, horizon=horizon)
+    if as_json:
+        limits = [finite(limit) for limit in model.budget]
+        print_json({"problem": name, "policy": policy, **found.summary(), "budget": limits, "claims": facts["claims"]})
+    else:
+        print("VERIFIED" if found.verified else f"NOT VERIFIED: {found.problem}")
+        stdout().print(verification_table(found, claims, model))
+    raise typer.Exit(0 if found.verified else FAILED)
