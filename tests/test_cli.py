@@ -157,6 +157,10 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
         (["solve", "rs-5-7", "--budget", "1"], "budget has length 1, but the model has 0 costs"),
         (["solve", "tiger", "--solver", "sarsop", "--variant", "paper"], "solver 'sarsop' has no option 'variant'"),
         (["solve", "tiger", "--solver", "sarsop", "--seed", "1"], "solver 'sarsop' has no option 'seed'"),
+        (["solve", "ce", "--solver", "cgcp", "-o", "step_time=1"], "solver 'cgcp' has no option 'step_time'"),
+        (["solve", "ce", "-o", "seed=1"], "option 'seed' has a flag of its own: --seed"),
+        (["solve", "ce", "-o", "progress=1"], "option 'progress' is for Python alone"),
+        (["solve", "ce", "-o", "beliefs"], "option 'beliefs' is not of the form key=value"),
         (["info", "none.rcp"], "policy file 'none.rcp' does not exist"),
         (["verify", "none.rcp"], "policy file 'none.rcp' does not exist"),
         (["verify", "tests"], "'tests' is not a file"),
@@ -200,6 +204,20 @@ def test_solve_prints_bounds_and_saves_a_policy_of_that_value(run, tmp_path: Pat
     assert f"rcpomdp: policy saved to {path}" in ran.err.splitlines()
     table = run("solve", "crs-4-4", "--solver", "sarsop", "--objective", "4.15", "--epsilon", "0.02").out
     assert "8.145" in table
+
+
+def test_other_options_of_a_solver_are_passed_on_and_its_policy_is_simulated(run) -> None:
+    words = ("solve", "ce", "--solver", "exp-gradient", "-o", "iterations=7", "--runs", "50", "--seed", "3", "--json")
+    refused = run(*words)
+    assert (refused.code, refused.err) == (2, "rcpomdp: solver 'exp-gradient' has no option 'seed'\n")
+    told = json.loads(run(*words[:-3], "--json").out)
+    assert told["status"] == "iteration limit" or told["status"] == "optimal"
+    model = rc.problems.make("ce")
+    policy = rc.solve(model, "exp-gradient", iterations=7).policy
+    assert told["simulation"] == rc.simulate(model, policy, runs=50).summary()
+    table = run("solve", "ce", "--runs", "10", "--steps", "5").out
+    assert "10 runs of at most 5 steps, seed 0" in table
+    assert "violation rate" in table
 
 
 def test_solve_stops_at_its_limit_with_exit_code_4(run, tmp_path: Path) -> None:

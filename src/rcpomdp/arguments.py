@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .model import CPOMDP
 
 
-def parameters(given: list[str] | None) -> dict[str, Any]:
-    """Parameters from words of the form key=value.
+def parameters(given: list[str] | None, what: str = "parameter") -> dict[str, Any]:
+    """Parameters, or whatever they are, from words of the form key=value.
 
     >>> parameters(["accuracy=0.9", "budget=none"])
     {'accuracy': 0.9, 'budget': None}
@@ -22,7 +22,7 @@ def parameters(given: list[str] | None) -> dict[str, Any]:
     for pair in given or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ProblemError(f"parameter {pair!r} is not of the form key=value")
+            raise ProblemError(f"{what} {pair!r} is not of the form key=value")
         parsed[key.strip()] = problems.parse(value)
     return parsed
 
@@ -48,6 +48,25 @@ def objective(text: str) -> str | list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         return text
+
+
+def options(given: list[str] | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """A solver's options: those that have flags of their own, where given, and those given as key=value.
+
+    >>> options(["iterations=500"], {"epsilon": 0.01, "seed": None})
+    {'epsilon': 0.01, 'iterations': 500}
+    """
+    named = {key: value for key, value in flags.items() if value is not None}
+    others = parameters(given, "option")
+    for key in others:
+        if key in flags:
+            raise InputError(f"option {key!r} has a flag of its own: --{key.replace('_', '-')}")
+        if key in _PYTHON_ONLY:
+            raise InputError(f"option {key!r} is for Python alone")
+    return named | others
+
+
+_PYTHON_ONLY = ("progress", "options")  # a function, and a record of switches
 
 
 def default_solver() -> str:

@@ -154,6 +154,20 @@ def test_primal_equals_dual_and_warm_equals_cold(seed: int) -> None:
         assert (costs @ master.prices > priced).all()  # the proof that no mixture of them will do
 
 
+def test_a_live_program_needs_few_pivots_for_a_new_column() -> None:
+    rng = np.random.default_rng(0)
+    costs = rng.random((100, 2))
+    costs[0] = 0.0
+    budget = np.full(2, 0.3)
+    live, pivots, anew = Master(budget, budget, 1.0, np.ones(2)), 0, 0
+    for reward, cost in zip(np.sqrt(costs).sum(axis=1), costs, strict=True):
+        live.add(float(reward), cost)
+        live.solve()
+        pivots += live.pivots
+        anew += live.solved_anew().pivots
+    assert 0 < pivots < anew / 4
+
+
 def test_rounding_above_the_budget_is_mended() -> None:
     master = Master(np.array([1.0]), np.array([1.0 + 1e-9]), 1.0, np.array([1.0]))
     for reward, cost in ((5.0, 1.0 + 5e-10), (0.0, 0.0)):

@@ -103,6 +103,8 @@ def test_counterexample_goes_to_look_and_turns_round_at_rocks(solver: str) -> No
     assert result.reward == pytest.approx(6, abs=1e-3)
     assert result.cost[0] == pytest.approx(3.5, abs=1e-3)
     assert result.standard_error is None
+    reward, cost = result.policy.promise()
+    assert (reward, *cost) == pytest.approx((12, 5), abs=1e-3)
     assert rc.simulate(model, result.policy).violation_rate.mean == 0
 
 

@@ -10,7 +10,7 @@ import typer
 from .. import arguments
 from .._plain import finite
 from ..errors import InputError
-from ..output import live_bounds, print_json, solution_table, stdout
+from ..output import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ def _solve(
         float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a solver with random choices.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o", "--option", metavar="KEY=VALUE", help="Another option of the solver, as in -o iterations=500."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=0, help="Simulate the policy so many times.")] = 0,
+    steps: Annotated[int, typer.Option(min=0, help="Most steps of a simulated run.")] = 20,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,9 +61,11 @@ def _solve(
     solver = solver or arguments.default_solver()
     if out is not None:
         if solver in ONLINE:
-            raise InputError(f"the policy of {solver} solves while it runs, and cannot be saved; simulate it in Python")
+            raise InputError(
+                f"the policy of {solver} solves while it runs, and cannot be saved; simulate it with --runs"
+            )
         check_writable(out)
-    given = {
+    flags = {
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
         "epsilon": epsilon,
@@ -63,7 +73,7 @@ def _solve(
         "memory_limit": None if memory_limit is None else memory_limit * 1e9,
         "seed": seed,
     }
-    options = {key: value for key, value in given.items() if value is not None}
+    options = arguments.options(option, flags)
     with live_bounds(problem) as progress:
         shown = {"progress": progress} if "progress" in registry.options(solver) else {}
         result = solve(model, solver, **options, **shown)
@@ -76,10 +86,19 @@ def _solve(
         save_policy(out, result.policy, model, claims, recipe)
         unproven = "" if result.admissible in (None, True) else "; it is NOT proven to keep the budget"
         say(f"policy saved to {out}{unproven}")
+    simulation = None
+    if runs and result.status != "interrupted":
+        from ..simulation import simulate
+
+        with progress_bar(f"{problem}, simulated", runs) as moved:
+            simulation = simulate(model, result.policy, runs, steps, seed or 0, progress=moved).summary()
     if as_json:
-        print_json(summary)
+        print_json(summary if simulation is None else {**summary, "simulation": simulation})
     else:
         stdout().print(solution_table(summary))
+        if simulation is not None:
+            print(f"\n{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
+            stdout().print(simulation_table(simulation))
     raise typer.Exit(_judge(result, model, goal))
 
 

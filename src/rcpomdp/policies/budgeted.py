@@ -63,6 +63,14 @@ class BudgetedAlphaPolicy:
         for array in (self.vectors, self.actions, self.budget):
             array.setflags(write=False)
 
+    def promise(self) -> tuple[float, FloatArray]:
+        """Reward and costs [K] that the vectors promise at the start; later steps choose anew and need not keep it."""
+        b = beliefs.initial(self.model)
+        values = self.vectors[:, :, b.states] @ b.probabilities
+        drawn, weights = best_lottery(values, self.budget, self.mixed)
+        reward, *cost = weights @ values[drawn]
+        return float(reward), np.array(cost)
+
     def choices(self, belief: Belief, left: tuple[float, ...]) -> list[tuple[int, float]]:
         """Every action that may be taken with what is left, and its probability."""
         values = self.vectors[:, :, belief.states] @ belief.probabilities

@@ -52,7 +52,7 @@ def exp_gradient(
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
-    iterations: int = 200,
+    iterations: int = 1000,
     bound: float | None = None,
     progress: Callable[[TracePoint], None] | None = None,
 ) -> Result:

@@ -53,6 +53,7 @@ class Master:
         self.threshold = np.inf  # dual of Σ x_i = 1: what a new column must exceed
         self.excess = np.inf  # t of phase 1
         self.weights = np.zeros(0)
+        self.pivots = 0  # simplex iterations of the last solve
         self._reward_unit = reward_scale or 1.0
         # A budget that is small beside the costs is measured by them: rounding is theirs.
         units = np.where(budget > 1e-3 * cost_scale, budget, cost_scale)[self.limited]
@@ -71,6 +72,7 @@ class Master:
 
     def solve(self) -> None:
         """Solve from where the last solve ended; on to phase 2 as soon as a mixture within the budgets is known."""
+        self.pivots = 0
         self._run()
         if not self.feasible and self.excess <= self._rounding:
             self.feasible = True
@@ -125,6 +127,7 @@ class Master:
         status = self._solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
             raise ArithmeticError(f"the linear program over {len(self.columns)} policies failed: {status}")
+        self.pivots += max(0, self._solver.getInfo().simplex_iteration_count)  # presolve may leave none
         found = self._solver.getSolution()
         unit = self._reward_unit if self.feasible else 1.0
         duals = np.array(found.row_dual) * unit
