@@ -1,7 +1,7 @@
 """The engine under a budget: bounds over budget levels and courses, beside the engine's beliefs and plans.
 
 Built on an `Engine` whose objective is the reward. It adds upper bounds as vectors over budget levels
-(`kernels.levels`), what is possible within a budget (`kernels.courses`) and the trials that bring them together
+(`kernels.level_bounds`), what is possible within a budget (`kernels.courses`) and the trials that bring them together
 (`kernels.budgeted`), and decides about levels, prices λ and memory.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..kernels import budgeted as kernels
+from ..kernels.choices import NO_ROOM, Search, Steps
 from ..kernels.courses import BELIEF, COURSE_LINKS, COURSES, FILLED, LOOKS, MOVED, NEXT, PRICED, VISITS, WANTED
 from ..kernels.levels import Bounds, Levels
 from ..kernels.search import FULL, Tuning
@@ -93,7 +94,7 @@ class BudgetSearch:
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
         deepest = np.log(1e-14) / np.log(model.discount)
         depth = int(min(len(engine.scratch.path), deepest + 2))
-        self.steps = kernels.Steps(
+        self.steps = Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
         while self.courses.used[FILLED] == 0 and not self.out_of_memory:
@@ -184,9 +185,9 @@ class BudgetSearch:
         if status == FULL:
             self._grow()
 
-    def _parts(self) -> kernels.Search:
+    def _parts(self) -> Search:
         e = self.engine
-        return kernels.Search(
+        return Search(
             e.space,
             e.store,
             e.plans,
@@ -304,7 +305,7 @@ class BudgetSearch:
         """The course that follows a course after an observation; itself if that was impossible."""
         while True:
             follower = int(kernels.follow(self._parts(), course, observation))
-            if follower != kernels.NO_ROOM:
+            if follower != NO_ROOM:
                 return follower if follower != NONE else course
             limit, self.memory_limit = self.memory_limit, np.inf  # what is promised is followed at any price
             self._grow()
