@@ -115,7 +115,7 @@ def lp() -> None:
 
 def _live(rewards: np.ndarray, costs: np.ndarray, budget: np.ndarray) -> tuple[float, int]:
     """Median seconds of a re-solve in one live model, and its simplex iterations in all."""
-    master, times, pivots = Master(budget, budget, 1.0, np.ones(len(budget))), [], 0
+    master, times, pivots = Master(budget, budget, 1.0), [], 0
     for reward, cost in zip(rewards, costs, strict=True):
         master.add(float(reward), cost)
         before = time.perf_counter()
@@ -130,7 +130,7 @@ def _anew(rewards: np.ndarray, costs: np.ndarray, budget: np.ndarray) -> tuple[f
     times, pivots = [], 0
     for n in range(1, len(rewards) + 1):
         before = time.perf_counter()
-        master = Master(budget, budget, 1.0, np.ones(len(budget)))
+        master = Master(budget, budget, 1.0)
         for reward, cost in zip(rewards[:n], costs[:n], strict=True):
             master.add(float(reward), cost)
         master.solve()

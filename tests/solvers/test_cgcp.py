@@ -119,7 +119,7 @@ def random_master(seed: int) -> tuple[Master, np.ndarray, np.ndarray, np.ndarray
     budget = costs.mean(axis=0) * rng.choice([0.0, 0.3, 0.7, 1.2], k)
     budget[rng.random(k) < 0.2] = np.inf
     limit = budget + 1e-9 * np.maximum(1.0, budget)
-    master = Master(budget, limit, float(np.abs(rewards).max()), costs.max(axis=0))
+    master = Master(budget, limit, float(np.abs(rewards).max()))
     return master, rewards, costs, budget
 
 
@@ -159,7 +159,7 @@ def test_a_live_program_needs_few_pivots_for_a_new_column() -> None:
     costs = rng.random((100, 2))
     costs[0] = 0.0
     budget = np.full(2, 0.3)
-    live, pivots, anew = Master(budget, budget, 1.0, np.ones(2)), 0, 0
+    live, pivots, anew = Master(budget, budget, 1.0), 0, 0
     for reward, cost in zip(np.sqrt(costs).sum(axis=1), costs, strict=True):
         live.add(float(reward), cost)
         live.solve()
@@ -169,7 +169,7 @@ def test_a_live_program_needs_few_pivots_for_a_new_column() -> None:
 
 
 def test_rounding_above_the_budget_is_mended() -> None:
-    master = Master(np.array([1.0]), np.array([1.0 + 1e-9]), 1.0, np.array([1.0]))
+    master = Master(np.array([1.0]), np.array([1.0 + 1e-9]), 1.0)
     for reward, cost in ((5.0, 1.0 + 5e-10), (0.0, 0.0)):
         master.add(reward, np.array([cost]))
     master.solve()
@@ -276,6 +276,68 @@ def test_costs_that_cannot_both_be_kept_are_infeasible() -> None:
     assert cgcp(model.with_budget([1.0, 1.0])).status == "optimal"
 
 
+def one_state(rewards: list[float], costs: list[float], budget: float, others: float | None = None) -> rc.CPOMDP:
+    """One state for ever, discount 1/2; beside it a state that is never reached and costs `others`."""
+    n, actions = 1 if others is None else 2, len(rewards)
+    return rc.CPOMDP(
+        transition=[np.eye(n)] * actions,
+        observation=[np.ones((n, 1))] * actions,
+        reward=[rewards, [0.0] * actions][:n],
+        cost=[[costs, [others] * actions][:n]],
+        initial_belief=[1.0, 0.0][:n],
+        discount=0.5,
+        budget=budget,
+    )
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("reachable", [True, False])
+def test_one_dear_entry_makes_nothing_else_cheap(scale: float, reachable: bool) -> None:
+    """A mixture of a free action and one of total cost 2 and reward 20; the dear one is of no use."""
+    dear = ([0.0], [scale], None) if reachable else ([], [], scale)
+    for budget in (1e-6, 1e-3, 0.5):
+        model = one_state([0.0, 10.0, *dear[0]], [0.0, 1.0, *dear[1]], budget, dear[2])
+        result = cgcp(model)
+        assert result.lower <= 10 * budget + 1e-6
+        assert result.lower > -np.inf
+        assert result.upper >= 10 * budget
+        assert result.cost[0] <= budget + 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("least", [0.5000001, 0.50001, 0.51])
+def test_one_dear_entry_makes_nothing_feasible(scale: float, least: float) -> None:
+    for model in (one_state([1.0, 2.0], [least, scale], 1.0), one_state([1.0, 2.0], [least, 2 * least], 1.0, scale)):
+        result = cgcp(model)
+        assert result.lower == -np.inf
+        assert result.status in ("infeasible", "stalled")
+        assert result.status == "infeasible" or scale * 1e-9 > 2 * least - 1  # the engine's own rounding
+        assert result.needed[0] <= 2 * least + 1e-9
+
+
+def test_the_outcome_does_not_depend_on_the_clock() -> None:
+    outcomes = [cgcp(rc.problems.make("hallway"), iterations=2) for _ in range(2)]
+    assert len({(r.lower, r.upper, r.trace[-1].trials) for r in outcomes}) == 1
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_the_unit_of_rewards_decides_nothing(scale: float) -> None:
+    """Costs of a small world in which the first budget is nil, and the second is met by a mixture alone."""
+    model = rc.CPOMDP(
+        transition=[[[1, 0], [0, 1]], [[1, 0], [1, 0]], [[0, 1], [0, 1]]],
+        observation=[[[1.0], [1.0]]] * 3,
+        reward=scale * np.array([[-1.0, 0, -1], [0, 0, -2]]),
+        cost=[[[0.57, 0, 0], [0.33, 0, 0.09]], [[6.4, 2.3, 0], [0, 0, 0]]],
+        initial_belief=[0, 1.0],
+        discount=0.6,
+        budget=[0, 2.7783232165192557],
+    )
+    result = cgcp(model, epsilon=1e-3 * scale)
+    assert result.status == "optimal"
+    assert result.lower / scale == pytest.approx(-0.18252, abs=1e-3)
+    assert (result.cost <= model.spending_limit).all()
+
+
 def test_a_model_without_costs_is_the_plain_one() -> None:
     case = random_model(np.random.default_rng(3), n_costs=0)
     result = cgcp(case.model, epsilon=1e-4)
@@ -355,6 +417,9 @@ def test_progress_is_told() -> None:
         ({"time_limit": 0}, "time limit must be above 0"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1, not 0"),
         ({"iterations": 1.5}, "iterations must be a whole number"),
+        ({"iterations": float("nan")}, "iterations must be a whole number"),
+        ({"iterations": float("inf")}, "iterations must be a whole number"),
+        ({"time_limit": np.complex128(1)}, "the time limit must be above 0"),
         ({"iterations": "many"}, "iterations must be a whole number"),
     ],
 )

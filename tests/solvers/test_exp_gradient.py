@@ -197,6 +197,8 @@ def test_a_time_limit_is_kept() -> None:
         ({"bound": 0}, "the bound on the prices must be above 0, not 0"),
         ({"bound": np.inf}, "the bound on the prices must be above 0"),
         ({"bound": "high"}, "the bound on the prices must be above 0"),
+        ({"bound": [1, 2]}, "the bound on the prices must be above 0"),
+        ({"bound": True}, "the bound on the prices must be above 0"),
         ({"time_limit": -1}, "time limit must be above 0"),
     ],
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 
-_ROUNDING = 1e-9  # relative to the largest cost: what lies this close to a budget keeps it
+_ROUNDING = 1e-9  # relative to the budget: what lies this close to it keeps it
 _TIE = 1e-12  # relative: gains below this are rounding, and the plainer choice is kept
 
 
@@ -38,7 +38,7 @@ def best_lottery(values: FloatArray, budget: FloatArray, mixed: bool = True) -> 
     rewards, costs, limit = values[:, 0], values[:, 1:][:, limited], budget[limited]
     scale = np.abs(costs).max(axis=0, initial=0.0)
     scale[scale == 0] = 1.0
-    limit = limit + _ROUNDING * scale
+    limit = limit + _ROUNDING * np.minimum(scale, np.maximum(1.0, np.abs(limit)))
     within = (costs <= limit).all(axis=1)
     best = _first_largest(np.where(within, rewards, -np.inf)) if within.any() else -1
     if mixed and limit.size == 1 and best >= 0:

@@ -27,7 +27,6 @@ from contextlib import suppress
 import numpy as np
 
 from .._types import FloatArray
-from ..errors import InputError
 from ..kernels.store import NONE
 from ..model import CPOMDP
 from . import sarsop as unconstrained
@@ -35,10 +34,11 @@ from .engine import Engine, Objective
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
-from .stopping import Slices, check_limits, is_number
+from .stopping import Slices, check_limits, check_whole
 
 _SHARE = 0.05  # of the time limit, for the first search at a price
-_FIRST_SECONDS = 1.0  # the same without a time limit
+_SECONDS = 1.0  # the same without a time limit
+_SPEED = 50_000_000  # elementary steps that count as a second: a share is counted in steps, so that the outcome repeats
 _PRECISION = 1e-9  # to which the least priced cost is found, beside the budgets
 _SAME_PRICE = 1e-9
 
@@ -71,7 +71,7 @@ def cgcp(
     ('optimal', 12.0, 12.0)
     """
     check_limits(epsilon, time_limit, memory_limit)
-    check_iterations(iterations)
+    check_whole(iterations, "iterations", 1)
     unconstrained.load_kernels()
     clock = Slices(time_limit)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
@@ -79,12 +79,6 @@ def cgcp(
     generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
     status = generation.run(iterations)
     return generation.result(status, "cgcp")
-
-
-def check_iterations(iterations: object) -> None:
-    """Refuse a number of iterations that makes no sense."""
-    if not is_number(iterations) or iterations != int(iterations) or iterations < 1:  # type: ignore[operator,call-overload]
-        raise InputError(f"iterations must be a whole number of at least 1, not {iterations!r}")
 
 
 class ColumnGeneration:
@@ -109,11 +103,11 @@ class ColumnGeneration:
         self.engine, self.epsilon, self.clock = engine, epsilon, clock
         self.pricing = Pricing(engine, limit, clock, progress)
         self.plans = engine.blind_plans  # of the columns
-        self.master = Master(budget, limit, *self.pricing.scale)
+        self.master = Master(budget, limit, self.pricing.scale[0])
         for plan in self.plans:
             self.master.add(*engine.totals(plan)[:2])
         self._start = np.zeros(len(limit)) if start is None else start
-        self._seconds = _FIRST_SECONDS if clock.left is None else _SHARE * clock.left
+        self._work = int(_SPEED * (_SECONDS if clock.time_limit is None else _SHARE * clock.time_limit))
         self.needed = np.zeros(len(limit))  # [K] least budget of each cost that is not ruled out
         self.mixture: Mixture
         self._remix()
@@ -133,7 +127,7 @@ class ColumnGeneration:
                 self._add(self.engine.best_plan)
         if status == INFEASIBLE:
             with suppress(KeyboardInterrupt):
-                for least, plan in self.pricing.least_costs(self._seconds):
+                for least, plan in self.pricing.least_costs(work=self._work):
                     self.needed = least
                     self._add(plan)
         self._remix()
@@ -145,7 +139,7 @@ class ColumnGeneration:
         pricing.aim(self._start)
         pricing.tell()
         for _ in range(iterations):
-            ended = pricing.search(self._goal, self._seconds)
+            ended = pricing.search(self._goal, work=self._work)
             if self._infeasible:
                 return INFEASIBLE
             new = self._add(self.engine.best_plan)
@@ -158,7 +152,7 @@ class ColumnGeneration:
             if self._reprice():
                 continue
             if ended == SHARE_USED:
-                self._seconds *= 2
+                self._work *= 2
             elif not new:
                 return STALLED
         return ITERATION_LIMIT
@@ -193,11 +187,16 @@ class ColumnGeneration:
     def _remix(self) -> None:
         """Solve the master program; its mixture is the best that is known, but for rounding."""
         self.master.solve()
-        found = self.master.mixture
-        if self.pricing.lower == -np.inf or found.reward > self.mixture.reward:
+        self._take(self.master.mixture)
+
+    def _take(self, found: Mixture) -> None:
+        """Keep a mixture if it is the best within the budgets, or while none is known to be."""
+        within = self.master.is_within(found.cost)
+        if within and found.reward - self.pricing.slack > self.pricing.lower:
+            self.pricing.lower = found.reward - self.pricing.slack
             self.mixture = found
-        if self.master.feasible:
-            self.pricing.lower = self.mixture.reward - self.pricing.slack
+        elif self.pricing.lower == -np.inf:
+            self.mixture = found
 
     def _reprice(self) -> bool:
         """Take up the master's prices; False if they are those that were searched."""
@@ -213,11 +212,11 @@ class ColumnGeneration:
     def result(self, status: str, solver: str) -> Result:
         """What was found."""
         pricing, engine = self.pricing, self.engine
-        feasible, mixture = self.master.feasible, self._checked_mixture()
+        if self.master.feasible:
+            self._take(self.master.solved_anew().mixture)  # the LP without a history may do better
+        feasible, mixture = pricing.lower > -np.inf, self.mixture
         if status == INFEASIBLE:
             pricing.upper = -np.inf
-        elif feasible:  # the mixture that is returned attains it
-            pricing.lower = mixture.reward - pricing.slack
         pricing.trace.append(pricing.point())
         used = np.flatnonzero(mixture.weights)
         return Result(
@@ -236,10 +235,3 @@ class ColumnGeneration:
             suffices=None if feasible else mixture.cost,
             needed=None if feasible else self.needed,
         )
-
-    def _checked_mixture(self) -> Mixture:
-        """The better of the mixtures that the LP with a history and one without it find."""
-        anew = self.master.solved_anew()
-        if anew.feasible == self.master.feasible and anew.mixture.reward > self.mixture.reward:
-            return anew.mixture
-        return self.mixture

@@ -33,7 +33,7 @@ from . import sarsop as unconstrained
 from .cgcp import ColumnGeneration
 from .engine import Engine, Objective
 from .result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
-from .stopping import Slices, check_limits, is_number
+from .stopping import Slices, check_limits, check_whole, is_number
 
 _ITERATIONS = 100  # prices that one step tries at most
 _DIGITS = 10  # of a budget left, by which steps are told apart
@@ -73,8 +73,7 @@ def cgcp_cl(
     check_limits(epsilon, time_limit, memory_limit)
     if not is_number(step_time) or not step_time > 0:
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0, not {seed!r}")
+    check_whole(seed, "seed", 0)
     unconstrained.load_kernels()
     clock = Slices(step_time if time_limit is None else time_limit)
     engine = _engine(model, memory_limit)

@@ -36,7 +36,7 @@ from ..policies.budgeted import BudgetedAlphaPolicy
 from ..policies.lottery import best_lottery
 from .cpbvi_points import Points
 from .result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, TIME_LIMIT, Result, TracePoint
-from .stopping import Slices, check_limits
+from .stopping import Slices, check_limits, check_whole
 from .worth import worth
 
 _SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
@@ -111,8 +111,7 @@ def _run(
 ) -> Result:
     check_limits(epsilon, time_limit, np.inf)
     for value, what, least in ((beliefs, "beliefs", 1), (iterations, "iterations", 1), (seed, "seed", 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
+        check_whole(value, what, least)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")

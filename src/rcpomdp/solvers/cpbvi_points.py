@@ -18,6 +18,7 @@ from .._types import FloatArray, IntArray
 from ..beliefs import Belief
 from ..model import CPOMDP
 
+_ROOM = 32  # beliefs to have room for at first
 _SAME = 1e-9  # beliefs that are nearer to each other are one
 
 
@@ -28,7 +29,7 @@ class Points:
         self.model = model
         self.beliefs = [beliefs.initial(model)]
         self.left = [np.array(model.spending_limit)]  # [K] each: d
-        self._dense = np.zeros((n, model.n_states))
+        self._dense = np.zeros((min(n, _ROOM), model.n_states))
         self._dense[0] = model.initial_belief
         self._grow(n, rng, over)
         del self._dense
@@ -57,6 +58,8 @@ class Points:
                 farthest, chosen = distance, (after, a)
         if chosen is not None:
             after, a = chosen
+            if len(self.beliefs) == len(self._dense):
+                self._dense = np.concatenate([self._dense, np.zeros_like(self._dense)])
             self._dense[len(self.beliefs), after.states] = after.probabilities
             self.beliefs.append(after)
             self.left.append(self.left_after(i, a))

@@ -33,12 +33,11 @@ from .._types import FloatArray
 from ..errors import InputError
 from ..model import CPOMDP
 from . import sarsop as unconstrained
-from .cgcp import check_iterations
 from .engine import Engine, Objective
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
-from .stopping import Slices, check_limits
+from .stopping import Slices, check_limits, check_whole, is_number
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
 _ROUNDS = 20  # of the search for a policy that leaves some of the budgets
@@ -75,8 +74,8 @@ def exp_gradient(
     (True, True)
     """
     check_limits(epsilon, time_limit, memory_limit)
-    check_iterations(iterations)
-    if bound is not None and not (np.isreal(bound) and 0 < float(bound) < np.inf):
+    check_whole(iterations, "iterations", 1)
+    if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the prices must be above 0, not {bound!r}")
     unconstrained.load_kernels()
     clock = Slices(time_limit)
@@ -145,7 +144,7 @@ class Game:
         self.pricing.aim(at)
         self.pricing.tell()
         goal = max(self.epsilon - 2 * (self.engine.slack + self.pricing.slack), self.engine.slack)
-        ended = self.pricing.search(lambda: goal, seconds)
+        ended = self.pricing.search(lambda: goal, seconds=seconds)
         return self.engine.best_plan, ended
 
     def _share(self, share: float) -> float:
@@ -163,7 +162,8 @@ class Game:
         engine, pricing = self.engine, self.pricing
         plans = engine.blind_plans
         none = np.where(self._limited, 0.0, np.inf)
-        master = Master(none, none, 1.0, np.where(self._budget > 0, self._budget, pricing.scale[1]))
+        unit = np.where(self._budget > 0, self._budget, pricing.scale[1])
+        master = Master(none, none, 1.0, np.where(unit > 0, unit, 1.0))
         for plan in plans:
             master.add(*engine.totals(plan)[:2])
         for _ in range(_ROUNDS):
@@ -172,9 +172,9 @@ class Game:
             if master.excess <= 0.5:
                 break
             pricing.aim(master.prices, least_cost=True)
-            pricing.search(lambda: self._slack_goal(master.threshold), self._share(_SHARE))
+            pricing.search(lambda: self._slack_goal(master.threshold), seconds=self._share(_SHARE))
             if pricing.least_priced_cost > pricing.allowed:
-                for least, plan in pricing.least_costs(self._share(_SHARE)):
+                for least, plan in pricing.least_costs(seconds=self._share(_SHARE)):
                     self.needed = least
                     master.add(*engine.totals(plan)[:2])
                     plans.append(plan)

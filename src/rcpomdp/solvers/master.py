@@ -23,6 +23,7 @@ _TOLERANCE = 1e-10  # of the LP, after scaling
 _POOR_TOLERANCE = 1e-8  # where that cannot be met
 _MOST_LOSS = 1e-6  # of reward, for a cost that is above its budget by rounding
 _LEAST_WEIGHT = 1e-11  # a smaller one is rounding of none
+_MOST_BUDGETS = 1e9  # a policy that costs more budgets than this has no part in a mixture
 _ROWS = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
@@ -41,10 +42,13 @@ class Master:
     ----------
     budget : ĉ [K]; those that are infinite have no row
     limit : [K] the budget and a tolerance for rounding: what is within it is feasible
-    reward_scale, cost_scale : size of rewards and of costs [K], which set the LP's units
+    reward_scale : size of rewards, which sets the LP's unit for them
+    units : [K] in which costs are counted; the budgets unless given, where the LP's tolerance is below that of `limit`
     """
 
-    def __init__(self, budget: FloatArray, limit: FloatArray, reward_scale: float, cost_scale: FloatArray) -> None:
+    def __init__(
+        self, budget: FloatArray, limit: FloatArray, reward_scale: float, units: FloatArray | None = None
+    ) -> None:
         self.budget, self.limit = budget, limit
         self.limited = np.flatnonzero(np.isfinite(budget))
         self.columns: list[tuple[float, FloatArray]] = []  # reward and costs [K]
@@ -55,17 +59,13 @@ class Master:
         self.weights = np.zeros(0)
         self.pivots = 0  # simplex iterations of the last solve
         self._reward_unit = reward_scale or 1.0
-        # A budget that is small beside the costs is measured by them: rounding is theirs.
-        units = np.where(budget > 1e-3 * cost_scale, budget, cost_scale)[self.limited]
-        self._units = np.where(units > 0, units, 1.0)
-        tolerated = ((limit[self.limited] - budget[self.limited]) / self._units).min(initial=np.inf)
-        self._rounding = max(float(tolerated), _TOLERANCE)
+        self._units = np.where(budget > 0, budget, 1.0)[self.limited] if units is None else units[self.limited]
         self._solver = self._build()
 
     def add(self, reward: float, cost: FloatArray) -> None:
         """A column: one more policy to mix."""
         self.columns.append((reward, cost))
-        values = np.concatenate([[1.0], cost[self.limited] / self._units])
+        values = np.concatenate([[1.0], np.minimum(cost[self.limited] / self._units, _MOST_BUDGETS)])
         rows = np.arange(values.size, dtype=np.int32)
         worth = reward / self._reward_unit if self.feasible else 0.0
         self._solver.addCol(worth, 0.0, highspy.kHighsInf, rows.size, rows, values)
@@ -74,7 +74,7 @@ class Master:
         """Solve from where the last solve ended; on to phase 2 as soon as a mixture within the budgets is known."""
         self.pivots = 0
         self._run()
-        if not self.feasible and self.excess <= self._rounding:
+        if not self.feasible and self.is_within(self.mixture.cost):
             self.feasible = True
             self._solver.changeColBounds(0, 0.0, max(self.excess, 0.0))
             self._solver.changeColCost(0, 0.0)
@@ -84,19 +84,24 @@ class Master:
 
     def solved_anew(self) -> Master:
         """The same columns in an LP without a history."""
-        unit = np.zeros(len(self.budget))
-        unit[self.limited] = self._units
-        other = Master(self.budget, self.limit, self._reward_unit, unit)
+        units = np.ones(len(self.budget))
+        units[self.limited] = self._units
+        other = Master(self.budget, self.limit, self._reward_unit, units)
         for column in self.columns:
             other.add(*column)
         other.solve()
         return other
 
+    def is_within(self, cost: FloatArray) -> bool:
+        """Whether costs [K] keep the budgets, but for the rounding that limits allow."""
+        return bool((cost <= self.limit).all())
+
     @property
     def mixture(self) -> Mixture:
         """The optimal mixture without rounding in its weights, moved towards a cheaper column where it is above ĉ."""
         rewards, costs = (np.array(part) for part in zip(*self.columns, strict=True))
-        weights = np.where(self.weights > _LEAST_WEIGHT, self.weights, 0.0)
+        dear = (costs[:, self.limited] > _MOST_BUDGETS * self._units).any(axis=1)
+        weights = np.where((self.weights > _LEAST_WEIGHT) & ~(dear & ~dear.all()), self.weights, 0.0)
         weights /= weights.sum()
         if self.feasible:
             weights = _within(weights, rewards, costs, self.budget, _MOST_LOSS * self._reward_unit)

@@ -19,7 +19,9 @@ from .result import MEMORY_LIMIT, STALLED, TIME_LIMIT, TracePoint
 from .stopping import Patience, Slices
 
 ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one price
-_TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of the largest priced cost
+_STRIDE = 500_000  # elementary steps between looks at goal and clock; no matter how long they take, so that runs repeat
+_TELL = 0.05  # seconds between points of the trace
+_TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of the priced budgets
 _PRECISION = 1e-9  # to which least costs are found, beside the budgets
 
 
@@ -43,18 +45,16 @@ class Pricing:
         self.limited = np.isfinite(limit)
         self.lower, self.upper = -np.inf, np.inf  # bounds on the optimum; whoever mixes raises the lower one
         self.slack = engine.slack  # of the reward of a plan
-        self.trace: list[TracePoint] = []
         self._progress = progress
         self._patience = Patience()
         self._largest = float(np.abs(engine.model.reward).max()) / (1 - engine.model.discount)
+        self.trace: list[TracePoint] = []
 
     def aim(self, prices: FloatArray, *, least_cost: bool = False) -> None:
         """Take up prices: maximise ``R − λ·C``, or minimise ``λ·C`` with ties broken by reward."""
-        model = self.engine.model
         weight = 1.0
         if least_cost:
-            most = float(prices @ model.cost.max(axis=(1, 2), initial=0.0))
-            weight = _TIE_BREAK * most / (self._largest or 1.0)
+            weight = _TIE_BREAK * float(prices[self.limited] @ self.limit[self.limited]) / (self._largest or 1.0)
         objective = Objective(weight, prices.copy())
         if not self.engine.aims_at(objective):
             self.engine.retarget(objective)
@@ -93,25 +93,28 @@ class Pricing:
         """The bounds now."""
         return TracePoint(self.clock.seconds, self.lower, self.upper, self.engine.trials, *self.engine.sizes)
 
-    def search(self, goal: Callable[[], float], seconds: float) -> str:
-        """Search at the prices taken up until the gap is at most `goal`, or for some seconds; return what ended it."""
-        engine, until = self.engine, self.clock.seconds + seconds
+    def search(self, goal: Callable[[], float], *, seconds: float = np.inf, work: float = np.inf) -> str:
+        """Search at the prices taken up until the gap is at most `goal`, or a share is used; return what ended it.
+
+        A share is of seconds, or of elementary steps.
+        """
+        engine, until, stop = self.engine, self.clock.seconds + seconds, self.engine.work + work
         while engine.gap > goal():
             if self.clock.over:
                 return TIME_LIMIT
-            if self.clock.seconds >= until:
+            if self.clock.seconds >= until or engine.work >= stop:
                 return SHARE_USED
             if engine.out_of_memory:
                 return MEMORY_LIMIT
             if engine.gap <= engine.slack or self._patience.tired(engine.lower, engine.upper, engine.sizes[0]):
                 return STALLED
-            with self.clock.slice(lambda: engine.work) as work:
-                engine.search(max(goal(), engine.slack), work, self._patience.share)
+            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._patience.share)
             self.note_upper()
-            self.tell()
+            if not self.trace or self.clock.seconds >= self.trace[-1].seconds + _TELL:
+                self.tell()
         return ENOUGH
 
-    def least_costs(self, seconds: float) -> Iterator[tuple[FloatArray, int]]:
+    def least_costs(self, *, seconds: float = np.inf, work: float = np.inf) -> Iterator[tuple[FloatArray, int]]:
         """For each cost that has a budget: what is known of the least expected costs [K] by then, and a policy for it.
 
         Begins with what the search at hand, for the least priced cost, says about a cost that is the only one priced.
@@ -122,7 +125,7 @@ class Pricing:
             least[priced[0]] = self.least_priced_cost / self.prices[priced[0]]
         for k in np.flatnonzero(self.limited):
             self.aim(np.eye(len(least))[k], least_cost=True)
-            self.search(lambda: _PRECISION * self.allowed, seconds)
+            self.search(lambda: _PRECISION * self.allowed, seconds=seconds, work=work)
             least[k] = max(least[k], self.least_priced_cost)
             yield least, self.engine.best_plan
 

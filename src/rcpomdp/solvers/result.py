@@ -52,7 +52,7 @@ class Result:
     horizon: int | None = None  # steps for which the budget is proven to hold; None: for ever, or no claim
     nodes: int | None = None  # of the search, beliefs with a budget left
     seed: int | None = None  # of a solver with random choices
-    suffices: FloatArray | None = None  # [K] a budget that some known policy keeps in every history
+    suffices: FloatArray | None = None  # [K] a budget that some known policy keeps, as this solver means it
     needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
 

@@ -28,14 +28,21 @@ def check_limits(epsilon: Any, time_limit: Any, memory_limit: Any) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number, which a truth value is not."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    """Whether a value is a real number, which a truth value is not."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_whole(value: Any, what: str, least: int) -> None:
+    """Refuse what is no whole number of at least some size."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
 
 
 class Slices:
     """A clock that cuts a search into slices of work that take about as long as a blink."""
 
     def __init__(self, time_limit: float | None) -> None:
+        self.time_limit = time_limit
         self.started = self._ready = time.perf_counter()
         self._deadline = self.started + (time_limit if time_limit is not None else np.inf)
         self._work = _FIRST_WORK
