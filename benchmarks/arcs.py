@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import rcpomdp as rc
+from rcpomdp.experiments import suites
+from rcpomdp.experiments.run import arcs_options
 from rcpomdp.solvers.arcs import load_kernels
 from rcpomdp.solvers.budgeted import ArcsOptions
-from rcpomdp.solvers.engine import EngineOptions
 
 
 class Row(NamedTuple):
@@ -105,26 +106,7 @@ def paper(seconds: float = 300) -> None:
         )
 
 
-def _engine(**off: Any) -> ArcsOptions:
-    return ArcsOptions(engine=EngineOptions(**off))
-
-
-IDEAS: dict[str, ArcsOptions] = {
-    "all": ArcsOptions(),
-    "no levels": ArcsOptions(levels=1),
-    "no relaxation": ArcsOptions(relaxation=False),
-    "no prices": ArcsOptions(prices=False),
-    "no M": ArcsOptions(needs=False),
-    "not monotone": ArcsOptions(monotone=False),
-    "one leaf": ArcsOptions(leaves=False),
-    "no hand-over": ArcsOptions(hand_over=False),
-    "with sawtooth": ArcsOptions(sawtooth=True),
-    "no rays": _engine(rays=False),
-    "no classes": _engine(classes=False),
-    "not merged": _engine(merge=False),
-    "all actions": _engine(lazy_actions=False),
-    "no FIB": _engine(fib=False),
-}
+IDEAS: dict[str, ArcsOptions] = {"all": ArcsOptions()} | {name: arcs_options(off) for name, off in suites.IDEAS.items()}
 
 
 def ideas(seconds: float = 10) -> None:

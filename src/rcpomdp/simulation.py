@@ -14,9 +14,6 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-import signal
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import beliefs
+from . import _processes, beliefs
 from ._plain import finite
 from ._types import FloatArray
 from .errors import InputError, PolicyError
@@ -243,16 +240,8 @@ _worker: list[Any] = []  # model, policy and stop sign of a worker process
 
 
 def _start_worker(model: CPOMDP, policy: Policy[Any], stop: Any, parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent answers it
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _processes.serve(parent)
     _worker[:] = [model, policy, stop]
-
-
-def _end_with(parent: int) -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
 
 
 def _work(blocks: Sequence[_Block]) -> list[Outcome]:

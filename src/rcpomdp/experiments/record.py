@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from .._types import FloatArray, IntArray
 
@@ -52,3 +54,6 @@ class Record:
     machine: dict[str, Any]  # processor, cores, memory, system
     started: str  # ISO 8601, UTC
     finished: str
+    paths: IntArray = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=np.int64)
+    )  # [N, T+1] states, -1 after the end

@@ -1,0 +1,132 @@
+"""``rcpomdp reproduce``."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from ..output import print_json, stdout
+from .common import FAILED, STOPPED, AsJson, app, complain, say
+
+if TYPE_CHECKING:
+    from ..experiments.pool import Pool
+    from ..experiments.record import Cell
+    from ..experiments.store import Asked, RunStore
+
+DEFAULT_STORE = "runs.db"
+
+
+@app.command("reproduce")
+def _reproduce(
+    suite: Annotated[str | None, typer.Argument(help="Name of a suite; without it they are listed.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Limit of a solve in place of the suite's.")
+    ] = None,
+    step_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Of CGCP-CL before each step; the time limit unless given.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds each cell is run with.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless given.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on a dask scheduler, as in tcp://host:8786.")
+    ] = None,
+    store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
+    only: Annotated[str | None, typer.Option(metavar="PATTERN", help="Cells like this, as in 'tiger*arcs'.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a suite of experiments; what is in the store already is not run again."""
+    from ..experiments import suites
+
+    if suite is None:
+        _list(as_json)
+        return
+    asked = suites.cells(suite, time_limit, step_time, seeds, only)
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}")
+    if workers is not None and scheduler is not None:
+        raise InputError("workers are those of the scheduler; give --workers or --scheduler, not both")
+    from ..experiments.store import RunStore, canonical
+
+    with RunStore(store, create=True) as runs:
+        code = _run(asked, runs, workers, scheduler)
+        wanted = {canonical(cell) for _, cell in asked}
+        records = [record for record in runs.records(suite) if canonical(record.cell) in wanted]
+    from ..experiments import formats, tables
+
+    if as_json:
+        print_json(tables.data(records))
+    elif records:
+        shown = tables.table(records)
+        if sys.stdout.isatty():
+            stdout().print(formats.rich_table(shown))
+            print(*formats.legend(shown), sep="\n")
+        else:
+            print(formats.rich_text(shown), end="")
+        for seconds in sorted({cell.options["step_time"] for _, cell in asked if "step_time" in cell.options}):
+            print(f"CGCP-CL had {seconds:g} s before each step but the first.")
+    failed = sum(record.status == "failed" for record in records)
+    if failed and not code:
+        code = complain(f"{failed} of {len(asked)} cells failed; the same command runs them again", FAILED)
+    raise typer.Exit(code)
+
+
+def _list(as_json: bool) -> None:
+    from ..experiments import suites
+
+    rows = [
+        {"suite": name, "cells": len(suites.cells(name)), "limit": suites.get(name).limit}
+        | {"summary": suites.get(name).summary}
+        for name in suites.names()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        print(f"{row['suite']}: {row['summary']} ({row['cells']} cells, {row['limit']:g} s each unless said otherwise)")
+
+
+def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: str | None) -> int:
+    """Run what is not done yet; the exit code of what stopped it."""
+    cells = [cell for _, cell in asked]
+    if len(store.finished(cells)) == len(cells):
+        store.ask(asked)  # as another suite may have run them
+        say(f"all {len(cells)} cells were done before")
+        return 0
+    from ..experiments.pool import PoolLostError
+    from ..experiments.progress import watching
+    from ..experiments.reproduce import reproduce
+
+    try:
+        with closing(_pool(workers, scheduler)) as pool, watching(say) as watch:
+            reproduce(asked, store, pool, watch)
+    except KeyboardInterrupt:
+        return complain(f"stopped with {_done(store, cells)}; the same command goes on", STOPPED)
+    except PoolLostError as error:
+        return complain(f"{error}, with {_done(store, cells)}; the same command goes on", FAILED)
+    except sqlite3.OperationalError as error:
+        return complain(f"store {store.path!r} cannot be written: {error}; what was done before is kept", FAILED)
+    return 0
+
+
+def _done(store: RunStore, cells: list[Cell]) -> str:
+    return f"{len(store.finished(cells))} of {len(cells)} cells done"
+
+
+def _pool(workers: int | None, scheduler: str | None) -> Pool:
+    if scheduler is not None:
+        from ..experiments.cluster import ClusterPool
+
+        return ClusterPool(scheduler)
+    from ..experiments.pool import LocalPool
+    from ..experiments.warm import compile_kernels
+    from .common import announce_compilation
+
+    announce_compilation()
+    compile_kernels()  # here and once: the workers find everything in the cache
+    return LocalPool(workers or len(os.sched_getaffinity(0)))
