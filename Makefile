@@ -17,6 +17,11 @@ demo: $(READY)
 	@echo
 	@echo "Solve, verify and simulate; kernels are compiled first, once per installation."
 	$(BIN)/python examples/demo.py
+	@echo
+	@echo "Every solver on small problems, beside the paper's figures; what was run before is not run again."
+	@mkdir -p demo
+	$(BIN)/rcpomdp reproduce smoke --workers 2 --store demo/runs.db
+	$(BIN)/rcpomdp report --store demo/runs.db --out demo/report.html
 
 test: lint
 	$(BIN)/python -m pytest

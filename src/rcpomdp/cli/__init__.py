@@ -31,6 +31,8 @@ from .common import BAD_INPUT, FAILED, STOPPED, app, complain
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
 
+app.registered_commands.sort(key=lambda command: command.name or "")
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
