@@ -98,9 +98,8 @@ def _plain(group: Group, row: Row, mark: set[str]) -> dict[str, Any]:
     sizes = group.sizes or (None, None, None)
 
     def numbers(name: str, estimate: Estimate | None) -> dict[str, Any]:
-        known = estimate is not None
         error = name.removesuffix("_rate") + "_se"
-        return {name: estimate.mean, error: finite(estimate.se)} if known else {name: None, error: None}  # type: ignore[union-attr]  # it is known
+        return {name: estimate and estimate.mean, error: estimate and finite(estimate.se)}
 
     return {
         "suite": row.cell.suite,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,10 +29,10 @@ def _plot(group: Group) -> Plot:
     rows = [row for row in group.rows if row.runs][::-1]  # the first on top
     n_costs = len(group.budget)
     figure, axes = style.panels(1 + n_costs, width=4.4, height=0.75 + 0.42 * len(rows), room=0.1, sharey=True)
-    _ridges(axes[0], rows, lambda row: _runs(row, lambda record: record.run_reward))
+    _ridges(axes[0], rows, lambda record: record.run_reward)
     axes[0].set_xlabel("reward of a run")
     for k, ax in enumerate(axes[1:]):
-        _ridges(ax, rows, lambda row, k=k: _runs(row, lambda record: record.run_cost[:, k]))  # type: ignore[misc]  # mypy cannot tell a lambda with a default
+        _ridges(ax, rows, partial(_cost, k))
         ax.set_xlabel("cost of a run" if n_costs == 1 else f"cost {k + 1} of a run")
         if math.isfinite(group.budget[k]):
             ax.axvline(group.budget[k], color=style.DANGER, linestyle="--", linewidth=1.1)
@@ -60,9 +61,9 @@ def _plot(group: Group) -> Plot:
     )
 
 
-def _ridges(ax: Axes, rows: Sequence[Row], values: Callable[[Row], FloatArray]) -> None:
+def _ridges(ax: Axes, rows: Sequence[Row], part: Callable[[Record], FloatArray]) -> None:
     """Bars per row, standing on the row's line: where outcomes are few at their values, else on common bins."""
-    samples = [values(row) for row in rows]
+    samples = [_runs(row, part) for row in rows]
     low, high = min(float(x.min()) for x in samples), max(float(x.max()) for x in samples)
     room = 0.5 * (high - low) / _BINS or 0.5
     edges = np.linspace(low - room, high + room, _BINS + 1)
@@ -77,6 +78,10 @@ def _ridges(ax: Axes, rows: Sequence[Row], values: Callable[[Row], FloatArray]) 
         mean = float(sample.mean())
         ax.plot([mean, mean], [y, y + 0.86], color=style.INK, linewidth=1.4)
     ax.set_ylim(-0.15, len(rows))
+
+
+def _cost(k: int, record: Record) -> FloatArray:
+    return record.run_cost[:, k]
 
 
 def _runs(row: Row, part: Callable[[Record], FloatArray]) -> FloatArray:

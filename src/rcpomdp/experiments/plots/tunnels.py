@@ -1,4 +1,4 @@
-"""Where policies go in the tunnels (the paper's Figure 2): C-POMDP and RC-POMDP side by side."""
+"""Where policies go in the tunnels (the paper's figure of them): C-POMDP and RC-POMDP side by side."""
 
 from __future__ import annotations
 
