@@ -119,9 +119,17 @@ def test_seeds_share_a_position() -> None:
         ({"name": "smoke", "step_time": float("nan")}, "the time for a step must be above 0 and finite, not nan"),
         ({"name": "smoke", "seeds": 0}, "seeds must be at least 1, not 0"),
         ({"name": "smoke", "only": "no such"}, "suite 'smoke' has no cell like 'no such'"),
+        ({"name": "smoke", "skip": ["*"]}, "suite 'smoke' has no cell left"),
     ],
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
         suites.cells(**given)
     assert str(refused.value).startswith(sentence)
+
+
+def test_cells_can_be_left_out() -> None:
+    kept = suites.cells("paper-extended", skip=["CRS*CGCP-CL", "tiger"])
+    assert {cell.algorithm for _, cell in kept if cell.title.startswith("CRS")} == set(suites.TABLE) - {"CGCP-CL"}
+    assert not any(cell.problem == "tiger" for _, cell in kept)
+    assert len(suites.cells("paper-extended", only="CRS(5,7)*CGCP", skip=["CGCP-CL"])) == 1

@@ -38,6 +38,9 @@ def _reproduce(
     ] = None,
     store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
     only: Annotated[str | None, typer.Option(metavar="PATTERN", help="Cells like this, as in 'tiger*arcs'.")] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="No cells like this; may be repeated.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a suite of experiments; what is in the store already is not run again."""
@@ -46,7 +49,7 @@ def _reproduce(
     if suite is None:
         _list(as_json)
         return
-    asked = suites.cells(suite, time_limit, step_time, seeds, only)
+    asked = suites.cells(suite, time_limit, step_time, seeds, only, skip or ())
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     if workers is not None and scheduler is not None:

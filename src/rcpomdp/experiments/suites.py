@@ -7,7 +7,7 @@ which has 300 s before each step). Another time limit scales all cells of a suit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -118,6 +118,7 @@ def cells(
     step_time: float | None = None,
     seeds: int = 1,
     only: str | None = None,
+    skip: Sequence[str] = (),
 ) -> list[Asked]:
     """The cells of a suite and their positions in it.
 
@@ -127,6 +128,7 @@ def cells(
     step_time : seconds of CGCP-CL before each step; its time limit unless given
     seeds : each cell is run with the seeds 0, 1, ... up to this number
     only : a pattern (``*``, ``?``) that the label of a cell must hold, whatever the case
+    skip : patterns that it must not hold
 
     >>> [label(cell) for _, cell in cells("paper-main", only="ce*arcs")]
     ['CE, ĉ = 5, ARCS']
@@ -146,10 +148,11 @@ def cells(
             options = {"step_time": limit if step_time is None else step_time, **options}
         for seed in range(seeds):
             asked.append(Asked(position, replace(cell, time_limit=limit, options=options, seed=seed)))
+    asked = [entry for entry in asked if not any(_is_like(entry.cell, pattern) for pattern in skip)]
     if only is not None:
-        asked = [entry for entry in asked if fnmatchcase(label(entry.cell).lower(), f"*{only.lower()}*")]
-        if not asked:
-            raise InputError(f"suite {name!r} has no cell like {only!r}")
+        asked = [entry for entry in asked if _is_like(entry.cell, only)]
+    if not asked:
+        raise InputError(f"suite {name!r} has no cell {'left' if only is None else f'like {only!r}'}")
     return asked
 
 
@@ -159,6 +162,10 @@ def label(cell: Cell) -> str:
     budget = ", ".join(f"{limit:g}" for limit in cell.budget)
     seed = [f"seed {cell.seed}"] if cell.seed else []
     return ", ".join([cell.title, *parameters, f"ĉ = {budget}", cell.algorithm, *seed])
+
+
+def _is_like(cell: Cell, pattern: str) -> bool:
+    return fnmatchcase(label(cell).lower(), f"*{pattern.lower()}*")
 
 
 def _cell(
