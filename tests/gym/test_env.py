@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -358,14 +357,3 @@ def test_without_gymnasium_one_sentence_says_what_is_missing() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "environments need Gymnasium, which is not installed: pip install 'rcpomdp[gym]'\n"
-
-
-# The example
-
-
-def test_the_example_runs() -> None:
-    script = Path(__file__).parent.parent.parent / "examples" / "gymnasium_loop.py"
-    done = subprocess.run([sys.executable, "-W", "error", script], check=True, capture_output=True, text=True)
-    assert "random policy" in done.stdout
-    assert "ARCS" in done.stdout
-    assert "0 of 200 episodes over budget" in done.stdout
