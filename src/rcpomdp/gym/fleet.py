@@ -96,8 +96,8 @@ class Fleet:
 
     def _beliefs(self) -> FloatArray:
         dense = np.zeros((self.all.size, self.model.n_states))
-        for i, size in enumerate(self._runs.size):
-            dense[i, self._runs.support[i, :size]] = self._runs.probs[i, :size]
+        here = np.arange(self._runs.support.shape[1]) < self._runs.size[:, None]
+        dense[np.nonzero(here)[0], self._runs.support[here]] = self._runs.probs[here]
         return dense
 
     def _load(self, i: int) -> None:
