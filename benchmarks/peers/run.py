@@ -39,7 +39,7 @@ BUDGETED: list[tuple[str, str, dict[str, Any]]] = [
     ("CE, ĉ = 5", "ce", {}),
     ("Tunnels, ĉ = 1", "tunnels", {}),
 ]
-ROCKS = {"RockSample, 5 x 5, 3 rocks": ("crs-4-4", 20), "RockSample, 5 x 5, 7 rocks": ("rs-5-7", 15)}  # map, runs
+ROCKS = {"RockSample, 5 x 5, 3 rocks": ("crs-4-4", 10), "RockSample, 5 x 5, 7 rocks": ("rs-5-7", 10)}  # map, runs
 TIGER_RUNS, SEED = 60, 0
 STEPS = 50_000  # to measure speed with
 
@@ -188,8 +188,8 @@ def without_budget(pomdp_py: Peer, say: Callable[..., None]) -> None:
     for title, (name, runs) in ROCKS.items():
         layout = {"start": (1, 1)} | LAYOUTS[name]
         cases.append(
-            {"name": title, "problem": "rocksample", "discount": 0.95, "depth": 30, "exploration": 5.0}
-            | {"runs": runs, "steps": 40, "simulations": 3000}
+            {"name": title, "problem": "rocksample", "discount": 0.95, "depth": 30, "exploration": 20.0}
+            | {"runs": runs, "steps": 40, "simulations": 1000}
             | {key: layout[key] for key in ("n", "rocks", "start")}
         )
     task = {"seed": SEED, "steps_per_second": STEPS, "cases": cases}

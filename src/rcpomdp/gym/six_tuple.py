@@ -61,7 +61,7 @@ class VectorSixTuple(_VectorWrapper):
         super().__init__(env)
         self._which = _which(env.unwrapped, cost)
 
-    def step(  # type: ignore[override]  # six
+    def step(  # type: ignore[override]  # six values on purpose
         self, actions: AnyArray
     ) -> tuple[AnyArray, FloatArray, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Act."""
