@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-BLOCK_RUNS = 256
+from .kernels.rollout import BLOCK_RUNS
+
 _BLOCK_DRAWS = 2**22  # so that a block's uniforms take 64 MiB, or those of one run
 
 

@@ -17,7 +17,7 @@ import rcpomdp as rc
 import rcpomdp.gym
 from rcpomdp import luck
 from rcpomdp.gym import CPOMDPEnv, SixTuple
-from rcpomdp.gym.kernel import uniforms
+from rcpomdp.kernels.episodes import uniforms
 from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)

@@ -12,9 +12,9 @@ import numpy as np
 from .. import beliefs, luck
 from .._types import FloatArray, IntArray
 from ..errors import InputError
-from ..luck import BLOCK_RUNS
+from ..kernels.episodes import Runs, Step, advance, begin
+from ..kernels.rollout import BLOCK_RUNS
 from ..model import CPOMDP
-from .kernel import Runs, Step, advance, begin
 
 _ROOM = 16  # states that a belief has room for at first
 

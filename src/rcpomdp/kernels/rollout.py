@@ -12,6 +12,7 @@ from .arrays import ModelArrays
 from .jit import kernel
 
 ALPHA, CONTROLLER, RANDOM = 0, 1, 2
+BLOCK_RUNS = 256  # runs that draw from one generator
 NEVER = -1
 
 _expectation = _belief.expectation

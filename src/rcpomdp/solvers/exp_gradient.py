@@ -40,6 +40,8 @@ from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, 
 from .stopping import Slices, check_limits, check_whole, is_number
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
+_FEWEST = 50  # rounds, unless fewer are asked for, however short time is
+_TIMES = 4  # what a round is expected to take, in times of the first answer
 _ROUNDS = 20  # of the search for a policy that leaves some of the budgets
 _LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
 _PRECISION = 1e-6  # to which the least priced cost is found, beside the budgets
@@ -62,7 +64,7 @@ def exp_gradient(
     epsilon : gap to which each price is answered
     time_limit : seconds of set-up and search, shared out evenly over the rounds; None is unlimited
     memory_limit : bytes that beliefs and plans may take
-    iterations : rounds K
+    iterations : rounds K; fewer if the time limit leaves too little for each
     bound : B, the largest price of each cost; found from the problem unless given
     progress : called with the bounds now and then
 
@@ -116,6 +118,7 @@ class Game:
     def play(self, iterations: int, bound: float | None) -> str:
         """Set the scale, then play the rounds; return what ended it."""
         free, ended = self._answer(np.zeros(self.model.n_costs), self._share(_SHARE))
+        iterations = self._affordable(iterations, self.clock.seconds)
         most = self.engine.totals(free)[1]
         if self._within(most):  # no budget binds
             plan, ended = self._answer(np.zeros(self.model.n_costs), np.inf)
@@ -149,6 +152,12 @@ class Game:
 
     def _share(self, share: float) -> float:
         return np.inf if self.clock.left is None else share * self.clock.left
+
+    def _affordable(self, iterations: int, seconds: float) -> int:
+        """As many rounds as there is time for if each takes a few times `seconds`, the first answer's."""
+        if self.clock.left is None:
+            return iterations
+        return min(iterations, max(_FEWEST, int(self.clock.left / (_TIMES * max(seconds, 1e-9)))))
 
     def _within(self, cost: FloatArray) -> bool:
         return bool((cost <= self.model.spending_limit).all())

@@ -1,10 +1,8 @@
-"""Compiled: one step of many runs at once, each with random numbers of its own.
+"""One step of many runs at once, each with random numbers of its own.
 
 The numbers are those of NumPy's PCG64 (O'Neill, PCG: A Family of Simple Fast Space-Efficient Statistically Good
 Algorithms, 2014): ``x' = A x + c`` in 128 bits, of which 64 are given out. So a run meets the same luck here as in
 `simulate`. Over the numbers of other runs it jumps: d steps are ``x' = A^d x + G_d c``, ``G_d = 1 + A + … + A^(d−1)``.
-
-This is one file because it is not among `kernels`: the cache would not notice an edit in another one beside it.
 """
 
 from __future__ import annotations
@@ -15,19 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IndexArray, IntArray
-from ..kernels import belief as _belief
-from ..kernels import rollout as _rollout
-from ..kernels.arrays import ModelArrays
-from ..kernels.jit import inner, kernel
-from ..luck import BLOCK_RUNS
+from .arrays import ModelArrays
+from .belief import expectation, update
+from .jit import inner, kernel
+from .rollout import BLOCK_RUNS, draw, step, surely_ended
 
 BitArray = NDArray[np.uint64]
-
-_draw = _rollout.draw
-_expectation = _belief.expectation
-_step = _rollout.step
-_surely_ended = _rollout.surely_ended
-_update = _belief.update
 
 _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645  # A
 _WORD = 2**64
@@ -60,7 +51,7 @@ class Runs(NamedTuple):
     weight: FloatArray  # [n] γ^t
     spent: FloatArray  # [n, K] W: Σ γ^τ C_k(b_τ, a_τ) so far
     left: (
-        FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, which is (ĉ − W) / γ^t; below 0 where W is above its limit
+        FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, (ĉ − W) / γ^t; below 0 where W is above its limit
     )
     block: BitArray  # [n, 4] the block's generator at its beginning: x and c, each as its high and its low word
     place: IntArray  # [n] of the run in its block
@@ -130,7 +121,7 @@ def begin(runs: Runs, budget: FloatArray, states0: IndexArray, probs0: FloatArra
         i = these[j]
         c_high, c_low = runs.block[i, 2], runs.block[i, 3]
         high, low = _jump(runs.block[i, 0], runs.block[i, 1], c_high, c_low, runs.place[i] + 1)
-        runs.state[i] = states0[_draw(0, states0.size, probs0, _uniform(high, low))]
+        runs.state[i] = states0[draw(0, states0.size, probs0, _uniform(high, low))]
         # over the other runs' starts, and over the pairs that runs before this one draw in the first step
         high, low = _jump(high, low, c_high, c_low, BLOCK_RUNS - 1 + runs.place[i])
         runs.bits[i, 0], runs.bits[i, 1] = high, low
@@ -173,15 +164,15 @@ def advance(
         high, low = _jump(runs.bits[i, 0], runs.bits[i, 1], c_high, c_low, 1)
         u_state = _uniform(high, low)
         high, low = _jump(high, low, c_high, c_low, 1)
-        s_next, o = _step(m, s, a, u_state, _uniform(high, low))
-        size, _ = _update(m, states, probs, a, o, acc, touched, next_states, next_probs)
+        s_next, o = step(m, s, a, u_state, _uniform(high, low))
+        size, _ = update(m, states, probs, a, o, acc, touched, next_states, next_probs)
         if size > runs.support.shape[1]:
             return j
         out.observation[i] = o
         out.reward[i] = m.reward[s, a]
         for k in range(out.cost.shape[1]):
             out.cost[i, k] = m.cost[k, s, a]
-            runs.spent[i, k] += runs.weight[i] * _expectation(m.cost[k], a, states, probs)
+            runs.spent[i, k] += runs.weight[i] * expectation(m.cost[k], a, states, probs)
         runs.weight[i] *= discount
         for k in range(out.cost.shape[1]):
             runs.left[i, k] = _left(budget[k], limit[k], runs.spent[i, k], runs.weight[i])
@@ -193,5 +184,5 @@ def advance(
             runs.support[i, e] = next_states[e]
             runs.probs[i, e] = next_probs[e]
         out.ended[i] = terminal[s_next]
-        out.known[i] = _surely_ended(terminal, next_states[:size])
+        out.known[i] = surely_ended(terminal, next_states[:size])
     return int(these.size)
