@@ -1,0 +1,207 @@
+"""Running a solver again and again: its options, its limits, its interrupts, its budgets."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..model import CPOMDP
+from ..solvers import registry
+from ..solvers.result import INTERRUPTED, TIME_LIMIT, Result
+from . import conduct, form, models, truth
+from .broken import FAULTS, RuleError, one_line, shown, told
+from .enclosure import EPSILON, LIMIT, enclosed, enclosed_at_once, margin
+
+PROBLEMS = ("ce", "tiger")
+HARD = "hallway"  # what takes longer than `time_limit`
+_WITHOUT_BUDGETS = ("sarsop",)  # solvers whose optimum is that without budgets
+_REPEATED = ("status", "lower", "upper", "reward", "cost", "sure_cost", "admissible", "standard_error")
+
+
+def check_solver(
+    solver: str | Callable[..., Result],
+    problems: Sequence[str | CPOMDP] = PROBLEMS,
+    *,
+    hard: str | CPOMDP = HARD,
+    time_limit: float = 1.0,
+    slack: float = 5.0,
+    online: bool | None = None,
+    budgets: bool | None = None,
+    **options: Any,
+) -> None:
+    """Check that a solver keeps the rules; the first that it breaks is an AssertionError of one sentence.
+
+    Parameters
+    ----------
+    solver : its name, or the function
+    problems : small ones that it should solve within seconds
+    hard : one on which it is stopped after `time_limit` seconds, and interrupted
+    slack : seconds by which it may be late
+    online : whether its policies search on while they run: then the clock may decide what they do on the hard problem,
+        and repeating is asked of them on the small ones only; reward, cost and sure_cost may be those of the plan they
+        start from; unless given, as `rcpomdp.solvers.ONLINE` has it
+    budgets : whether its bounds are on the optimum with budgets, in every history or in expectation; unless given, of
+        every solver but "sarsop"
+    options : of the solver, in each of its runs
+    """
+    run, name = (registry.get(solver), solver) if isinstance(solver, str) else (solver, _name(solver))
+    check = _Check(
+        run,
+        name,
+        options,
+        name in registry.ONLINE if online is None else online,
+        solver not in _WITHOUT_BUDGETS if budgets is None else budgets,
+    )
+    check.takes_its_options()
+    check.hurries(models.made(hard), time_limit, slack)  # the first run may compile, and is not timed
+    check.stops_when_interrupted(models.made(hard))
+    for problem in problems:
+        model = models.made(problem)
+        result = check.solves(model)
+        check.repeats(model, result)
+        check.heeds_other_budgets(model, result)
+    for model in (models.infeasible(), models.two_costs(), models.no_costs()):
+        check.solves(model)
+
+
+@dataclass(frozen=True)
+class _Check:
+    run: Callable[..., Result]
+    name: str
+    options: dict[str, Any]
+    online: bool
+    budgets: bool
+
+    @contextmanager
+    def on(self, model: CPOMDP | None) -> Iterator[None]:
+        """Where a rule that is broken within is broken."""
+        try:
+            yield
+        except RuleError as broken:
+            where = "" if model is None else f" on {model.name or 'a model'!r}"
+            raise AssertionError(one_line(f"solver {self.name!r}{where} breaks a rule: {broken}")) from broken
+
+    def takes_its_options(self) -> None:
+        with self.on(None):
+            try:
+                known = inspect.signature(self.run).parameters
+            except (TypeError, ValueError) as error:
+                raise RuleError(f"a solver is a function, not {shown(self.run)}") from error
+            anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
+            for option in ("time_limit", "progress"):
+                if option not in known and not anything:
+                    raise RuleError(f"a solver takes the option {option!r}")
+
+    def call(self, model: CPOMDP, **more: Any) -> Result:
+        """Run the solver; `epsilon` and `seed` are given to those that take them."""
+        known = inspect.signature(self.run).parameters
+        usual = {"epsilon": EPSILON, "seed": 0, "time_limit": LIMIT}
+        options = {key: value for key, value in usual.items() if key in known} | self.options | more
+        with self.on(model):
+            before = models.content(model)
+            try:
+                result: Any = self.run(model, **options)
+            except KeyboardInterrupt as error:
+                raise RuleError(
+                    "an interrupt during the search returns what was found; KeyboardInterrupt came through"
+                ) from error
+            except FAULTS as error:
+                raise RuleError(f"a solver returns a Result, and does not raise {told(error)}") from error
+            if models.content(model) != before:
+                raise RuleError("a solver leaves the model as it was, but its numbers have changed")
+            if not isinstance(result, Result):
+                raise RuleError(f"a solver returns a Result, not {shown(result)}")
+            return result
+
+    def looks_at(self, model: CPOMDP, result: Result, *, small: bool, exactly: bool) -> None:
+        """All that can be told from one result; on problems that are not small without any search of its own."""
+        with self.on(model):
+            form.is_well_formed(model, result)
+            conduct.acts(model, result.policy, repeats=small or not self.online)
+            optimum = enclosed(model, self.budgets) if small else enclosed_at_once(model)
+            truth.has_true_bounds(model, result, self.options.get("epsilon", EPSILON), optimum)
+            truth.is_possible(model, result)
+            if self.online and result.admissible is not True:
+                return  # its figures are of another policy, and it promises nothing
+            runs = truth.sampled(model, result.policy)
+            if not self.online:
+                truth.is_worth_what_it_says(model, result, runs, exactly)
+            truth.keeps_what_it_says(model, result, runs, exactly, plan=self.online)
+
+    # What takes several runs
+
+    def solves(self, model: CPOMDP) -> Result:
+        """Solve a problem, and look at all that comes back."""
+        result = self.call(model)
+        self.looks_at(model, result, small=True, exactly=True)
+        return result
+
+    def repeats(self, model: CPOMDP, first: Result) -> None:
+        again = self.call(model)
+        with self.on(model):
+            form.is_well_formed(model, again)
+            if TIME_LIMIT in (first.status, again.status):
+                return  # then the clock decides
+            for what in _REPEATED:
+                one, other = getattr(first, what), getattr(again, what)
+                if not np.array_equal(one, other):
+                    raise RuleError(
+                        f"the same seed gives the same result, but {what} is {shown(one)}, then {shown(other)}"
+                    )
+            steps = 1 if self.online else 4  # what the first policy has searched for since, the second has not
+            runs = [conduct.a_few_runs(model, result.policy, steps) for result in (first, again)]
+            if not conduct.same(*runs):
+                raise RuleError("the same seed gives the same result, but its policies run differently")
+
+    def heeds_other_budgets(self, model: CPOMDP, result: Result) -> None:
+        """Half, twice and no budget: more of it is worth no less."""
+        if not model.n_costs:
+            return
+        others = [model.with_budget(budget) for budget in (model.budget / 2, model.budget * 2, None)]
+        found = [self.call(other) for other in others]
+        for other, its in zip(others, found, strict=True):
+            self.looks_at(other, its, small=True, exactly=its.admissible is True)
+        with self.on(model):
+            for tight, loose in pairwise([found[0], result, *found[1:]]):
+                if loose.upper < tight.lower - margin(model):
+                    told = f"{tight.lower:.9g} is reached under the tighter one, {loose.upper:.9g} bounds the looser"
+                    raise RuleError(f"a solver heeds the budget of the model it is given, but {told}")
+
+    def hurries(self, model: CPOMDP, seconds: float, slack: float) -> None:
+        self.call(model, time_limit=seconds)
+        started = time.perf_counter()
+        result = self.call(model, time_limit=seconds)
+        late = time.perf_counter() - started - seconds
+        with self.on(model):
+            if late > slack:
+                raise RuleError(f"a solver stops at its time limit of {seconds:g} s, not {late:.1f} s later")
+        self.looks_at(model, result, small=False, exactly=False)
+
+    def stops_when_interrupted(self, model: CPOMDP) -> None:
+        calls = []
+
+        def interrupt(point: Any) -> NoReturn:
+            calls.append(point)
+            raise KeyboardInterrupt
+
+        result = self.call(model, time_limit=LIMIT, progress=interrupt)
+        with self.on(model):
+            if not calls:
+                raise RuleError("a solver calls progress now and then")
+            for point in calls:
+                form.is_a_point(model, point)
+            form.is_well_formed(model, result)
+            if result.status != INTERRUPTED:
+                raise RuleError(f"an interrupt ends the search with the status 'interrupted', not {result.status!r}")
+        self.looks_at(model, result, small=False, exactly=False)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", shown(function)))
