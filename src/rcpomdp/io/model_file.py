@@ -27,17 +27,18 @@ def is_model_file(word: str | os.PathLike[str]) -> bool:
 
 def load_model(path: str | os.PathLike[str]) -> CPOMDP:
     """The model in a file; a file that makes no sense is refused with a sentence that says where."""
-    kind = _kind(path)
+    kind = check_ending(path)
     return cast("CPOMDP", getattr(import_module(f".{kind}_reader", __package__), f"read_{kind}")(path))
 
 
 def save_model(path: str | os.PathLike[str], model: CPOMDP) -> None:
     """Write a model to a file, whole or not at all; reading it gives the same model."""
-    kind = _kind(path)
+    kind = check_ending(path)
     getattr(import_module(f".{kind}_writer", __package__), f"write_{kind}")(path, model)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The format that a file's name asks for; one that asks for none is refused."""
     if not is_model_file(path):
         raise ModelFileError(f"{os.fsdecode(path)!r} is no model file: its name ends neither in .pomdp nor in .pomdpx")
     return Path(os.fsdecode(path)).suffix.lower()[1:]

@@ -83,4 +83,9 @@ def is_plain(label: object) -> bool:
     >>> [is_plain(label) for label in ("tiger-left", "hall rocky", "T", "0", 0)]
     [True, False, False, False, False]
     """
-    return isinstance(label, str) and bool(_STRICT.fullmatch(label)) and label not in _KEYWORDS.split()
+    return is_word(label) and label not in _KEYWORDS.split()
+
+
+def is_word(label: object) -> bool:
+    """Whether a label is made of letters, digits, "_" and "-", and begins with a letter."""
+    return isinstance(label, str) and bool(_STRICT.fullmatch(label))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._types import BoolArray
+from .._validation import count as plural
 from .pomdp_names import MOST_ROWS, Declared, fault_of_name
 from .pomdp_statements import COST, Statements, unknown
 from .pomdp_tables import Values
@@ -113,7 +114,7 @@ class Pragmas:
             names = names or None
             self.cost_labels = None if names is None else [name.decode() for name in names]
         if self.cost_labels is not None and given != count:
-            self._words.error(f"{given:,} names are given for {count:,} cost{'s' if count != 1 else ''}")
+            self._words.error(f"{plural(given, 'name')} given for {plural(count, 'cost')}")
         self._costs = Declared("cost", names, count)
         sizes = [self._declared[kind].size for kind in ("actions", "states", "observations")]
         self.costs = [Values(sizes[0], sizes[1], sizes[2], f"C[{k}]") for k in range(count)]
@@ -126,7 +127,7 @@ class Pragmas:
             word = self._words.peek()
             value = float("inf") if word == b"inf" else number(word)
             if value is None:
-                self._from.fail_ahead(f"expected {self._costs.size} budgets, a number or 'inf' each; after {k}")
+                self._from.fail_ahead(f"expected budget {k + 1} of {self._costs.size}, a number or 'inf'")
             self._words.take()
             if value < 0:
                 self._words.error(f"budget {value:.12g} is below 0")
@@ -139,7 +140,7 @@ class Pragmas:
         if isinstance(k, str):
             self._words.error(k, self._words.ahead())
         states, actions, observations = (self._declared[kind] for kind in _LISTS)
-        self._from.values(word, self.costs[k], (actions, states, states, observations), COST, "a cost")
+        self._from.values(word, self.costs[k], (actions, states, states, observations), COST, "cost")
 
     # Values that are JSON
 

@@ -1,8 +1,8 @@
 """Models in Cassandra's `.pomdp` format.
 
 A header (``discount``, ``values``, ``states``, ``actions``, ``observations``, ``start``), then statements ``T``, ``O``
-and ``R`` about single entries, rows or whole matrices, of which later ones win. Lines that begin with ``#!`` add costs and
-budgets. The format is A. Cassandra's, of the program pomdp-solve; docs/formats.md has all of it.
+and ``R`` about single entries, rows or whole matrices, of which later ones win. Lines that begin with ``#!`` add costs
+and budgets. The format is A. Cassandra's, of the program pomdp-solve; docs/formats.md has all of it.
 
 The file is read once, and once more if it has ``#!`` lines, a piece at a time; what is held is the sparse result. Large
 files are read by compiled code as far as they are regular. No size is believed before it is checked.
@@ -139,7 +139,7 @@ class _Body(Statements):
 
     def _read_discount(self) -> None:
         self._begin(self.discount is None)
-        self.discount = self.number(REAL, "a discount")
+        self.discount = self.number(REAL, "discount")
         if not 0 <= self.discount < 1:
             self.words.error(f"discount {self.discount!r} is outside [0, 1)")
 
@@ -230,7 +230,7 @@ class _Body(Statements):
         is_alone = states.size > 1 and number(second) is None
         if first.isdigit() and (is_alone or (states.size == 1 and int(first) == 0)):
             return _certain(states.size, self.index(states, wild=False))
-        at, values = self.numbers(states.size, PROBABILITY, "a probability", "'start'")
+        at, values = self.numbers(states.size, PROBABILITY, "probability", "'start'")
         vector = np.zeros(states.size)
         vector[at] = values
         return vector
@@ -266,7 +266,7 @@ class _Body(Statements):
             return
         self.words.take()
         column = self.index(columns)
-        value = self.number(PROBABILITY, "a probability")
+        value = self.number(PROBABILITY, "probability")
         rows = self._rows(table, a, s)
         if column == ANY:
             self._put_rows(table, rows, *self._full(columns.size, value))
@@ -288,7 +288,7 @@ class _Body(Statements):
             self._put_rows(table, self._rows(table, a, ANY), at, values)
             return
         else:
-            at, values = self.numbers(n_states * width, PROBABILITY, "a probability", f"{name} of action {action}")
+            at, values = self.numbers(n_states * width, PROBABILITY, "probability", f"{name} of action {action}")
         for own in range(table.shape[0]) if a == ANY else (a,):
             first = own * n_states
             table.clear(slice(first, first + n_states))
@@ -308,7 +308,7 @@ class _Body(Statements):
             start = _uniform(width) if self.start is None else self.start
             at = np.flatnonzero(start)
             return at, start[at]
-        return self.numbers(width, PROBABILITY, "a probability", whose)
+        return self.numbers(width, PROBABILITY, "probability", whose)
 
     def _rows(self, table: Probabilities, a: int, s: int) -> IntArray | slice:
         n_actions, n_states, _ = table.shape
@@ -333,7 +333,7 @@ class _Body(Statements):
     def _read_R(self) -> None:  # noqa: N802 - named by its keyword
         states, actions, observations = (self.declared[kind] for kind in _LISTS)
         kinds = (actions, states, states, observations)
-        self.values(b"R", self.reward, kinds, REAL, "a value" if not self.negated else "a cost")
+        self.values(b"R", self.reward, kinds, REAL, "cost" if self.negated else "reward")
 
 
 def _uniform(n: int) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._types import FloatArray, IndexArray, IntArray
 from .._validation import ROW_TOLERANCE
+from .._validation import count as plural
 from ..errors import did_you_mean
 from .pomdp_names import Declared
 from .pomdp_tables import ANY, Values
@@ -66,7 +67,7 @@ class Statements:
         word = self.words.peek()
         value = number(word)
         if value is None:
-            self.fail_ahead(f"expected {what}")
+            self.fail_ahead(f"expected a {what}")
         self.words.take()
         self._check(value, limits, what, self.words.here())
         return value
@@ -83,7 +84,11 @@ class Statements:
         while done < count:
             block = self._block(count - done, limits, what)
             if not len(block):
-                self.fail_ahead(f"{whose} needs {count:,} number{'s' if count > 1 else ''}, and has {done:,}")
+                word = self.words.peek()
+                found = f"{text(word)!r} comes" if word else "the file ends"
+                self.words.error(
+                    f"{whose} needs {plural(count, 'number')}, but {found} after {done:,}", self.words.ahead()
+                )
             at = np.flatnonzero((block != 0) | np.signbit(block))
             places.append(at + done)
             values.append(block[at])

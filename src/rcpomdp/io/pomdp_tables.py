@@ -62,11 +62,11 @@ class Probabilities:
         """Write cells (a, s, column), where a and s may be `ANY`; a column `ANY` sets the row to 0."""
         spans = np.where(index[:, 0] == ANY, self.shape[0], 1) * np.where(index[:, 1] == ANY, self.shape[1], 1)
         upto = np.cumsum(spans)
-        self.check_room(int(upto[-1]))
         first = 0
         while first < len(index):
             before = upto[first - 1] if first else 0
             after = max(int(np.searchsorted(upto, before + _CELLS, side="right")), first + 1)
+            self.check_room(int(upto[after - 1] - before))
             self._put_expanded(index[first:after], values[first:after], spans[first:after])
             first = after
 

@@ -1,7 +1,7 @@
 """The words of a `.pomdp` file, read piece by piece, and where each of them stands.
 
 A word is ``:``, ``*`` or a run of other characters without blanks; ``#`` starts a comment, and newlines are blanks.
-Lines that begin with ``#!`` are comments to other programs. Here they make up a second stream of words, under the same rules.
+Lines that begin with ``#!`` are comments to other programs. Here they make up a second stream of words.
 
 A piece ends with a line, so no word is cut in two. It stays in memory while anything of it may be asked for, no longer.
 """
@@ -180,16 +180,14 @@ class Words:
         return lines
 
     def _check_text(self, lines: bytes, line: int) -> None:
-        zero = lines.find(b"\0")
-        if zero >= 0:
-            number = line + lines.count(b"\n", 0, zero)
-            raise ModelFileError(f"{self._shown}, line {number}: a NUL byte; the file is not text")
-        if not lines.isascii():
-            try:
-                lines.decode()
-            except UnicodeDecodeError as error:
-                number = line + lines.count(b"\n", 0, error.start)
-                raise ModelFileError(f"{self._shown}, line {number}: the text is not UTF-8") from None
+        at, fault = lines.find(b"\0"), "a NUL byte; the file is not text"
+        try:
+            (lines if at < 0 else lines[:at]).decode()
+        except UnicodeDecodeError as error:
+            at, fault = error.start, "the text is not UTF-8"
+        if at >= 0:
+            number = line + lines.count(b"\n", 0, at)
+            raise ModelFileError(f"{self._shown}, line {number}: {fault}")
 
     def _readable(self, lines: bytes) -> bytes:
         if not self._pragmas:

@@ -20,7 +20,7 @@ from ..errors import ModelError
 from ..labels import Labels
 from ..model import CPOMDP
 from .atomic import whole_file
-from .pomdp_names import is_plain
+from .pomdp_names import is_plain, is_word
 from .pomdp_pragmas import VERSION
 
 _BLOCK = 1 << 16  # entries turned into text at a time
@@ -30,14 +30,14 @@ _LINE = 100  # characters of a line of names or labels
 
 def write_pomdp(path: str | os.PathLike[str], model: CPOMDP) -> None:
     """Write a model; the file appears whole or not at all."""
-    lines = _lines(model)
     with whole_file(path) as file:
-        for text in lines:
+        for text in lines(model):
             file.write(text.encode())
             file.write(b"\n")
 
 
-def _lines(model: CPOMDP) -> Iterator[str]:
+def lines(model: CPOMDP) -> Iterator[str]:
+    """The lines of the file, several at a time where they are alike."""
     states, actions, observations = (_Shown(labels, letter) for labels, letter in _kinds(model))
     yield f"#! rcpomdp: {VERSION}"
     if model.name:
@@ -87,7 +87,7 @@ class _Shown:
 
 
 def _cost_names(costs: Labels) -> str:
-    if all(map(is_plain, costs)):
+    if all(map(is_word, costs)):
         return " ".join(map(str, costs))
     return f"[{', '.join(_json(label, 'cost') for label in costs)}]"
 

@@ -4,7 +4,7 @@ Kernels read what is regular and stop, before the statement or number, at the fi
 say what is wrong takes over there. So they never judge, and whatever they take is what that reader would have taken.
 
 A decimal with at most 2^53 for its digits and at most 22 for its exponent is one product or quotient of two exact
-floats, rounded once (Clinger 1990). All others are "hard": estimated, and left to the caller as the place of their text.
+floats, rounded once (Clinger 1990). All others are "hard": estimated, and left to the caller, who is told where.
 """
 
 from __future__ import annotations
