@@ -159,6 +159,7 @@ class Pragmas:
             self._words.error(f"{what} are nested too deeply")
         except ValueError as error:
             reason = getattr(error, "msg", None) or str(error)
+            reason = "a number has too many digits" if "digits" in reason else reason
             self._words.error(f"{what} must be JSON: {reason}")
         return value
 

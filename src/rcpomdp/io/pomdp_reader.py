@@ -63,6 +63,7 @@ def read_stream(file: BinaryIO, name: str, *, compiled: bool, piece: int = PIECE
 
 
 def _model(body: _Body, pragmas: Pragmas) -> CPOMDP:
+    body.check_whole()
     transition, observation = body.transition.matrices(), body.observation.matrices()
     labels = {kind: pragmas.labels.get(kind, body.declared[kind].labels) for kind in _LISTS}
     fixed: dict[str, Any] = {
@@ -127,6 +128,14 @@ class _Body(Statements):
         self.observation = Probabilities(actions.size, states.size, observations.size, "O")
         self.reward = Values(actions.size, states.size, observations.size, "R")
         self._is_complete = True
+
+    def check_whole(self) -> None:
+        """Refuse a file that leaves rows out, before anything is made for all of them."""
+        for name, table in (("T", self.transition), ("O", self.observation)):
+            if (row := table.first_empty()) is not None:
+                a, s = divmod(row, table.shape[1])
+                state, action = self.declared["states"].label(s), self.declared["actions"].label(a)
+                raise ModelFileError(f"{name} of state {state} under action {action} is missing, or 0 throughout")
 
     # The header
 
@@ -261,15 +270,15 @@ class _Body(Statements):
         s = self.index(states)
         if self.words.peek() != b":":
             whose = f"{name} of state {shown(states, s)} under action {shown(actions, a)}"
-            at, values = self._row(name, columns.size, whose)
-            self._put_rows(table, self._rows(table, a, s), at, values)
+            rows = self._rows(table, a, s)
+            self._put_rows(table, rows, *self._row(table, rows, name, whose))
             return
         self.words.take()
         column = self.index(columns)
         value = self.number(PROBABILITY, "probability")
         rows = self._rows(table, a, s)
         if column == ANY:
-            self._put_rows(table, rows, *self._full(columns.size, value))
+            self._put_rows(table, rows, *self._full(table, rows, value))
         else:
             count = _length(rows, table)
             table.check_room(count)
@@ -284,8 +293,8 @@ class _Body(Statements):
                 self.words.error(f"'identity' needs as many observations as states, not {width:,} and {n_states:,}")
             at, values = np.arange(n_states) * (width + 1), np.ones(n_states)
         elif word in (b"uniform", b"reset"):
-            at, values = self._row(name, width, "")
-            self._put_rows(table, self._rows(table, a, ANY), at, values)
+            rows = self._rows(table, a, ANY)
+            self._put_rows(table, rows, *self._row(table, rows, name, ""))
             return
         else:
             at, values = self.numbers(n_states * width, PROBABILITY, "probability", f"{name} of action {action}")
@@ -294,12 +303,12 @@ class _Body(Statements):
             table.clear(slice(first, first + n_states))
             table.put(first + at // width, at % width, values)
 
-    def _row(self, name: str, width: int, whose: str) -> tuple[IntArray, FloatArray]:
-        """One distribution: where it is not 0, and which it is there."""
-        word = self.words.peek()
+    def _row(self, table: Probabilities, rows: IntArray | slice, name: str, whose: str) -> tuple[IntArray, FloatArray]:
+        """One distribution for some rows: where it is not 0, and which it is there."""
+        word, width = self.words.peek(), table.shape[2]
         if word == b"uniform":
             self.words.take()
-            return np.arange(width), _uniform(width)
+            return self._full(table, rows, 1.0 / width)
         if word == b"reset":
             self.words.take()
             if name != "T":
@@ -316,10 +325,12 @@ class _Body(Statements):
             return slice(None) if a == ANY else slice(a * n_states, (a + 1) * n_states)
         return np.arange(n_actions) * n_states + s if a == ANY else np.array([a * n_states + s])
 
-    def _full(self, width: int, value: float) -> tuple[IntArray, FloatArray]:
-        """A row that has one value throughout."""
+    def _full(self, table: Probabilities, rows: IntArray | slice, value: float) -> tuple[IntArray, FloatArray]:
+        """One value throughout, for some rows."""
         if value == 0:
             return np.empty(0, np.int64), np.empty(0)
+        width = table.shape[2]
+        table.check_room(_length(rows, table) * width)
         return np.arange(width), np.full(width, value)
 
     def _put_rows(self, table: Probabilities, rows: IntArray | slice, at: IntArray, values: FloatArray) -> None:

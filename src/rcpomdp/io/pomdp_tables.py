@@ -71,7 +71,7 @@ class Probabilities:
             first = after
 
     def _put_expanded(self, index: IndexArray, values: FloatArray, spans: IntArray) -> None:
-        if len(index) < spans.sum():
+        if (index[:, :2] == ANY).any():
             which = np.repeat(np.arange(len(index)), spans)
             turn = np.arange(len(which)) - np.repeat(np.cumsum(spans) - spans, spans)
             index, values = index[which], values[which]
@@ -87,6 +87,19 @@ class Probabilities:
             self.put(rows[cells], index[cells, 2], values[cells])
         else:
             self.put(rows, index[:, 2], values)
+
+    def first_empty(self) -> int | None:
+        """The first row without an entry that is not 0."""
+        self._resolve()
+        count = self.shape[0] * self.shape[1]
+        if not self._length:
+            return 0
+        rows = self._keys[0] // self.shape[2]
+        begins = rows[np.append(True, rows[1:] != rows[:-1])]
+        gaps = np.flatnonzero(begins != np.arange(len(begins)))
+        if gaps.size:
+            return int(gaps[0])
+        return None if len(begins) == count else len(begins)
 
     def matrices(self) -> list[sp.csr_array[np.float64]]:
         """One matrix [S, width] per action."""

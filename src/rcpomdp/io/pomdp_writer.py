@@ -20,7 +20,7 @@ from ..errors import ModelError
 from ..labels import Labels
 from ..model import CPOMDP
 from .atomic import whole_file
-from .pomdp_names import is_plain, is_word
+from .pomdp_names import fault_of_name, is_plain, is_word
 from .pomdp_pragmas import VERSION
 
 _BLOCK = 1 << 16  # entries turned into text at a time
@@ -87,7 +87,7 @@ class _Shown:
 
 
 def _cost_names(costs: Labels) -> str:
-    if all(map(is_word, costs)):
+    if all(is_word(name) and not fault_of_name(str(name).encode()) for name in costs):
         return " ".join(map(str, costs))
     return f"[{', '.join(_json(label, 'cost') for label in costs)}]"
 
