@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import io
 
-import common
 import numpy as np
 
+import common
 from rcpomdp.errors import InputError
 from rcpomdp.io import pomdp_pragmas, pomdp_reader, pomdp_tables
 from rcpomdp.io.pomdp_reader import read_stream

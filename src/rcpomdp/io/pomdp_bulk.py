@@ -57,5 +57,6 @@ class Bulk:
     def _exact(self, hard: int) -> None:
         """Numbers that are no product of two floats, digit by digit."""
         piece = self._words.piece
-        for i, begin, end in self._batch.hard[:hard].tolist():
-            self._batch.value[i] = float(piece[begin:end])
+        which, begins, ends = self._batch.hard[:hard].T
+        texts = [piece[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        self._batch.value[which] = [*map(float, texts)]
