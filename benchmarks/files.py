@@ -3,8 +3,8 @@
     python benchmarks/files.py [entries] [named] [matrix] [rows] [rewards] [problem] [--megabytes 120]
 
 Every figure is measured when it is printed. Each file is made in a temporary folder and read in a process of its own,
-whose peak memory is told beside that of one that reads a tiny file. Compilation comes first and is not counted. Speed is
-by processor time, which other programs on the machine do not change much; seconds by the clock stand beside it.
+whose peak memory is told beside that of one that reads a tiny file. Compilation comes first and is not counted. Speed
+is by processor time, which other programs on the machine do not change much; seconds by the clock stand beside it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def measured(tiny: Path, path: Path) -> tuple[float, float, float, int, str]:
-    """Seconds by the clock and of the processor, peak megabytes, entries and fingerprint of a file read in a process of its own."""
+    """A file read in a process of its own: seconds by clock and processor, peak megabytes, entries, fingerprint."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", READ, str(tiny), str(path)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

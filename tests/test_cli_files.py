@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
-from test_cli import run  # noqa: F401 - a fixture
+import test_cli
 
 TIGER = str(Path(__file__).parent / "data" / "pomdp" / "tiger.pomdp")
+run = test_cli.run  # a fixture
 
 
 @pytest.fixture
@@ -21,15 +22,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:  # noqa: F811
+def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:
     assert run("convert", "ce", "ce.pomdp").err == "rcpomdp: model written to ce.pomdp\n"
     by_name, by_file = (json.loads(run("solve", word, "--json").out) for word in ("ce", "ce.pomdp"))
     clock = {"problem": "", "seconds": 0, "setup_seconds": 0}
     assert by_name | clock == by_file | clock
-    assert run("solve", "ce.pomdp", "--budget", "4", "--out", "ce.rcp").code == 0
+    assert run("solve", "ce.pomdp", "--budget", "6", "--out", "ce.rcp").code == 0
     told = json.loads(run("info", "ce.rcp", "--json").out)
     assert told["problem"] == {"name": "ce.pomdp", "parameters": {}}
-    assert json.loads(run("verify", "ce.rcp", "--json").out)["budget"] == [4.0]
+    assert json.loads(run("verify", "ce.rcp", "--json").out)["budget"] == [6.0]
     assert run("verify", "ce.rcp", "--problem", "ce").code == 0
     simulated = json.loads(run("simulate", "--policy", "ce.rcp", "--runs", "5", "--json").out)
     assert simulated["problem"] == "ce.pomdp"
@@ -37,7 +38,7 @@ def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:  # noqa: F811
     assert json.loads(blind.out)["reward"]["mean"] == 10
 
 
-def test_a_file_that_has_changed_is_another_model(run, here: Path) -> None:  # noqa: F811
+def test_a_file_that_has_changed_is_another_model(run, here: Path) -> None:
     model = rc.problems.make("ce")
     rc.save_model("m.pomdp", model)
     rc.save_policy("m.rcp", rc.policies.blind(model, 0), model, problem={"name": "m.pomdp"})
@@ -47,7 +48,7 @@ def test_a_file_that_has_changed_is_another_model(run, here: Path) -> None:  # n
     assert "was made for another model, 'ce', or for other parameters of it" in ran.err
 
 
-def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:  # noqa: F811
+def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:
     rc.save_model("tunnels.pomdp", rc.problems.make("tunnels"))
     by_name, by_file = (json.loads(run("info", word, "--json").out) for word in ("tunnels", "tunnels.pomdp"))
     assert by_file.pop("model_file") == "tunnels.pomdp"
@@ -56,7 +57,7 @@ def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:  #
     assert "tunnels.pomdp" in run("info", "tunnels.pomdp").out
 
 
-def test_check_tells_what_a_file_holds(run, here: Path) -> None:  # noqa: F811
+def test_check_tells_what_a_file_holds(run, here: Path) -> None:
     told = json.loads(run("check", TIGER, "--json").out)
     assert (told["states"], told["costs"]) == (2, [{"name": "listening", "budget": 3.0, "largest": 1.0}])
     assert told["fingerprint"] == rc.load_model(TIGER).fingerprint
@@ -76,7 +77,7 @@ def test_check_agrees_with_the_classes_on_what_is_reached(here: Path) -> None:
         assert _unreachable(model) == classes.sizes[~classes.reachable].sum()
 
 
-def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:  # noqa: F811
+def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
     assert run("convert", "tunnels", "t.pomdp", "-p", "p_correct=0.95", "--budget", "inf").code == 0
     made = rc.load_model("t.pomdp")
     assert made.fingerprint == rc.problems.make("tunnels", p_correct=0.95).fingerprint
@@ -102,7 +103,7 @@ def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:  # noqa:
         (("check", "bad.pomdp"), "'bad.pomdp', line 1, column 9: a model needs at least one state (in 'states: 0')"),
     ],
 )
-def test_bad_words_get_one_sentence(run, here: Path, words: tuple[str, ...], sentence: str) -> None:  # noqa: F811
+def test_bad_words_get_one_sentence(run, here: Path, words: tuple[str, ...], sentence: str) -> None:
     (here / "folder.pomdp").mkdir()
     (here / "bad.pomdp").write_text("states: 0\n")
     ran = run(*words)

@@ -49,7 +49,6 @@ def test_the_error_that_is_shown_is_the_one(tmp_path: Path, monkeypatch: pytest.
         rc.load_model("my.pomdp")
     shown = re.search(r"`('my.pomdp'.*?)`", TEXT, flags=re.DOTALL)
     assert shown is not None
-    # The column is where the word stands in the line.
     assert str(error.value) == " ".join(shown[1].split())
 
 

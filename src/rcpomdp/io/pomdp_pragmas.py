@@ -140,7 +140,12 @@ class Pragmas:
         if isinstance(k, str):
             self._words.error(k, self._words.ahead())
         states, actions, observations = (self._declared[kind] for kind in _LISTS)
-        self._from.values(word, self.costs[k], (actions, states, states, observations), COST, "cost")
+        kinds = (actions, states, states, observations)
+        read = self._from.bulk.statements(word, kinds, COST) if self._from.bulk is not None else None
+        if read is not None:
+            self.costs[k].put_batch(*read)
+        else:
+            self._from.values(self.costs[k], kinds, COST, "cost")
 
     # Values that are JSON
 

@@ -110,10 +110,26 @@ class _Body(Statements):
                 self.words.error(unknown(word, _KEYWORDS), self.words.ahead())
             if keyword in ("T", "O", "R"):
                 self._complete()
+                if self._read_ahead():
+                    continue
             getattr(self, f"_read_{'list' if keyword in _LISTS else keyword}")()
         if self.discount is None:
             self.words.error("the file states no discount", self.words.ahead())
         self._complete()
+
+    def _read_ahead(self) -> bool:
+        """Have compiled code take what it can of T, O and R; False if that is nothing."""
+        if self.bulk is None:
+            return False
+        states, actions, observations = (self.declared[kind] for kind in _LISTS)
+        read = self.bulk.tables(actions, states, observations, PROBABILITY[1], REAL[1])
+        if read is None:
+            return False
+        transition, observation, reward = read
+        self.transition.put_batch(*transition)
+        self.observation.put_batch(*observation)
+        self.reward.put_batch(*reward)
+        return True
 
     def _complete(self) -> None:
         """Statements refer to what is declared, so all of it must be."""
@@ -254,12 +270,6 @@ class _Body(Statements):
 
     def _probabilities(self, table: Probabilities, columns: Declared) -> None:
         actions, states = self.declared["actions"], self.declared["states"]
-        keyword = self.words.peek()
-        if self.bulk is not None:
-            read = self.bulk.statements(keyword, (actions, states, columns), PROBABILITY, wild_last=False)
-            if read is not None:
-                table.put_batch(*read)
-                return
         name = text(self.words.take())
         self.colon(repr(name))
         a = self.index(actions)
@@ -344,7 +354,7 @@ class _Body(Statements):
     def _read_R(self) -> None:  # noqa: N802 - named by its keyword
         states, actions, observations = (self.declared[kind] for kind in _LISTS)
         kinds = (actions, states, states, observations)
-        self.values(b"R", self.reward, kinds, REAL, "cost" if self.negated else "reward")
+        self.values(self.reward, kinds, REAL, "cost" if self.negated else "reward")
 
 
 def _uniform(n: int) -> FloatArray:

@@ -95,13 +95,8 @@ class Statements:
             done += len(block)
         return np.concatenate(places), np.concatenate(values)
 
-    def values(self, keyword: bytes, table: Values, kinds: tuple[Declared, ...], limits: Limits, what: str) -> None:
-        """Take statements ``R: a : s : s' : o value``, or with a row or a matrix of values; what is said last wins."""
-        if self.bulk is not None:
-            read = self.bulk.statements(keyword, kinds, limits, wild_last=True)
-            if read is not None:
-                table.put_batch(*read)
-                return
+    def values(self, table: Values, kinds: tuple[Declared, ...], limits: Limits, what: str) -> None:
+        """Take a statement ``R: a : s : s' : o value``, or with a row or a matrix of values; what is said last wins."""
         name = text(self.words.take())
         actions, states, _, observations = kinds
         self.colon(repr(name))

@@ -60,6 +60,8 @@ class Probabilities:
 
     def put_batch(self, index: IndexArray, values: FloatArray) -> None:
         """Write cells (a, s, column), where a and s may be `ANY`; a column `ANY` sets the row to 0."""
+        if not len(index):
+            return
         spans = np.where(index[:, 0] == ANY, self.shape[0], 1) * np.where(index[:, 1] == ANY, self.shape[1], 1)
         upto = np.cumsum(spans)
         first = 0
@@ -154,6 +156,8 @@ class Values:
 
     def put_batch(self, index: IndexArray, values: FloatArray) -> None:
         """Append statements."""
+        if not len(values):
+            return
         if self._length + len(values) > MOST_ENTRIES:
             raise ModelFileError(f"{self._keyword} has more than {MOST_ENTRIES:,} entries")
         self._index.append(index)

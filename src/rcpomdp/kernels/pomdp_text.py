@@ -19,7 +19,7 @@ from .jit import inner, kernel
 _EXACT_DIGITS = 1 << 53
 _TENS = np.array([10.0**i for i in range(23)])
 _MOST_DIGITS = 19  # of a number that fits into 64 bits
-_NEWLINE, _HASH, _STAR, _PLUS, _MINUS, _DOT, _COLON, _E, _SMALL_E = b"\n#*+-.:Ee"
+_NEWLINE, _HASH, _STAR, _PLUS, _MINUS, _DOT, _COLON, _E, _SMALL_E, _T, _O, _R = b"\n#*+-.:EeTOR"
 _HASH_START, _HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
 
 ANY = -1  # index of a "*"
@@ -90,23 +90,85 @@ def read_statements(
     after the statements, their number, and how many values are hard.
     """
     i, n, hard = start, 0, 0
-    while n < len(batch.value):
+    while True:
         j = _after_keyword(text, _skip(text, i), keyword)
         if j < 0:
             break
-        j, found = _words(text, j, words, wild_last, actions, states, last, batch.words, n)
-        is_colon = j < len(text) and text[j] == _COLON
-        if found == words:
-            after, _, hard = _take(text, j, lowest, highest, batch, n, hard)
-            n += after >= 0
-        elif found == words - 1 and not is_colon and n + last.size < len(batch.value):
-            after, n, hard = _row(text, j, found, last.size, lowest, highest, batch, n, hard)
-        else:
-            after = -1
-        if after < 0:
+        j, n, hard = _statement(text, j, words, wild_last, actions, states, last, lowest, highest, batch, n, hard)
+        if j < 0:
             break
-        i = after
+        i = j
     return i, n, hard
+
+
+@kernel
+def read_tables(
+    text: AnyArray,
+    start: int,
+    actions: Names,
+    states: Names,
+    observations: Names,
+    highest: float,
+    largest: float,
+    t: Batch,
+    o: Batch,
+    r: Batch,
+    counts: IntArray,
+) -> int:
+    """Read statements of T, O and R as they come; return the position after them.
+
+    counts[i] says of the i-th batch how many statements it holds, and how many values are hard. Probabilities go up to
+    `highest`, rewards up to `largest` either way.
+    """
+    i = start
+    while True:
+        begin = _skip(text, i)
+        if begin >= len(text):
+            break
+        j = _skip(text, begin + 1)
+        k = 0 if text[begin] == _T else 1 if text[begin] == _O else 2
+        n, hard = counts[k]
+        if text[begin] == _T:
+            j, n, hard = _statement(text, j, 3, False, actions, states, states, 0.0, highest, t, n, hard)
+        elif text[begin] == _O:
+            j, n, hard = _statement(text, j, 3, False, actions, states, observations, 0.0, highest, o, n, hard)
+        elif text[begin] == _R:
+            j, n, hard = _statement(text, j, 4, True, actions, states, observations, -largest, largest, r, n, hard)
+        else:
+            j = -1
+        if j < 0:
+            break
+        counts[k, 0], counts[k, 1] = n, hard
+        i = j
+    return i
+
+
+@inner
+def _statement(
+    text: AnyArray,
+    i: int,
+    words: int,
+    wild_last: bool,
+    actions: Names,
+    states: Names,
+    last: Names,
+    lowest: float,
+    highest: float,
+    batch: Batch,
+    n: int,
+    hard: int,
+) -> tuple[int, int, int]:
+    """Read a statement from its first colon on; return the position after it, or -1, and the counts."""
+    if n >= len(batch.value):
+        return -1, n, hard
+    i, found = _words(text, i, words, wild_last, actions, states, last, batch.words, n)
+    if found == words:
+        i, _, hard = _take(text, i, lowest, highest, batch, n, hard)
+        return i, n + (i >= 0), hard
+    is_colon = i < len(text) and text[i] == _COLON
+    if found == words - 1 and not is_colon and n + last.size < len(batch.value):
+        return _row(text, i, found, last.size, lowest, highest, batch, n, hard)
+    return -1, n, hard
 
 
 @inner
