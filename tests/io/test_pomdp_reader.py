@@ -79,6 +79,11 @@ def test_small_and_odd_models(compiled: bool) -> None:
     assert read("discount: 0 states: 1 actions: 1 observations: 1 start: 1 T: 0 1 O: 0 1").initial_belief.tolist() == [
         1
     ]
+    # All states of a model that has one are that one.
+    alone = read(
+        "discount: 0 states: 1 actions: 2 observations: 2 T: * 1 O: 0 uniform O: 1 : * 0.25 0.75", compiled=compiled
+    )
+    assert [z.toarray().tolist() for z in alone.observation] == [[[0.5, 0.5]], [[0.25, 0.75]]]
     # The second observation never comes, the third state is never reached.
     odd = read(
         "discount: 0.9 states: 3 actions: 1 observations: 2 start: 0 T: 0 identity O: 0 : * 1 0 R: 0 : 0 : * : 1 5",
