@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/arcs.py
 	$(BIN)/python benchmarks/cpomdp.py
+	$(BIN)/python benchmarks/files.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from .classes import observability_classes as observability_classes
     from .errors import InputError as InputError
     from .errors import ModelError as ModelError
+    from .errors import ModelFileError as ModelFileError
     from .errors import PolicyError as PolicyError
     from .errors import ProblemError as ProblemError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
+    from .io import load_model as load_model
     from .io import load_policy as load_policy
     from .io import policy_info as policy_info
+    from .io import save_model as save_model
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
     from .simulation import Simulation as Simulation
@@ -44,15 +47,18 @@ _HOME = {
     "Evaluation": "evaluation",
     "InputError": "errors",
     "ModelError": "errors",
+    "ModelFileError": "errors",
     "PolicyError": "errors",
     "ProblemError": "errors",
     "Result": "solvers",
     "Simulation": "simulation",
     "Verification": "verification",
     "evaluate": "evaluation",
+    "load_model": "io",
     "load_policy": "io",
     "observability_classes": "classes",
     "policy_info": "io",
+    "save_model": "io",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",

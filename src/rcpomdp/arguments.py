@@ -84,9 +84,20 @@ def default_option(solver: str, option: str) -> Any:
     return known[option].default if option in known and known[option].default is not Parameter.empty else None
 
 
+def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
+    """The model of a word: a model file if it ends like one, else a problem's name."""
+    from .io.model_file import is_model_file, load_model
+
+    if not is_model_file(problem):
+        return problems.make(problem, **given)
+    if given:
+        raise InputError(f"model file {problem!r} takes no parameters")
+    return load_model(problem)
+
+
 def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:
-    """The model of a problem, under a budget if one is given."""
-    made = problems.make(problem, **parameters(param))
+    """The model of a problem or a model file, under a budget if one is given."""
+    made = _made(problem, parameters(param))
     return made.with_budget(budgets(budget)) if budget else made
 
 
@@ -110,9 +121,9 @@ def model_of_file(
                 "or check a model of your own in Python with rc.load_policy"
             )
         problem = str(own["name"])
-        made = problems.make(problem, **{**own["parameters"], **given})
+        made = _made(problem, {**own["parameters"], **given})
     else:
-        made = problems.make(problem, **given)
+        made = _made(problem, given)
     if budget:
         made = made.with_budget(budgets(budget))
     elif (

@@ -14,6 +14,10 @@ class ModelError(InputError):
     """A model that is not a constrained POMDP."""
 
 
+class ModelFileError(ModelError):
+    """A model file that cannot be read; the sentence says where."""
+
+
 class ProblemError(InputError):
     """An unknown problem, or a parameter it does not take."""
 

@@ -67,12 +67,19 @@ def problems_table(rows: list[dict[str, Any]], width: int) -> Table:
 def problem_facts(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     """What there is to know of a problem with the parameters given."""
     model = problem.make(**given)
-    from .classes import observability_classes
-
-    classes = observability_classes(model)
     return {
         "name": problem.name,
         "summary": problem.summary,
+        **model_facts(model),
+        **class_facts(model),
+        "parameters": {key: jsonable(given.get(key, p.default)) for key, p in problem.parameters.items()},
+        "fingerprint": model.fingerprint,
+    }
+
+
+def model_facts(model: CPOMDP) -> dict[str, Any]:
+    """Sizes and ranges of a model."""
+    return {
         "states": model.n_states,
         "terminal_states": int(model.terminal.sum()),
         "actions": [str(a) for a in model.actions],
@@ -86,11 +93,18 @@ def problem_facts(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
         ],
         "transitions": int(model.arrays.t_prob.size),
         "observation_entries": int(model.arrays.z_prob.size),
+    }
+
+
+def class_facts(model: CPOMDP) -> dict[str, Any]:
+    """What a model's observability classes tell."""
+    from .classes import observability_classes
+
+    classes = observability_classes(model)
+    return {
         "observability_classes": int(classes.reachable.sum()),
         "largest_class": int(classes.sizes[classes.reachable].max()),
         "unreachable_states": int(classes.sizes[~classes.reachable].sum()),
-        "parameters": {key: jsonable(given.get(key, p.default)) for key, p in problem.parameters.items()},
-        "fingerprint": model.fingerprint,
     }
 
 

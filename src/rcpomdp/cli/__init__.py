@@ -16,6 +16,8 @@ import typer
 from .. import __version__
 from ..errors import InputError
 from . import (  # noqa: F401 - each module adds its commands
+    check,
+    convert,
     plot,
     problems,
     report,

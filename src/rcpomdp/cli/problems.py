@@ -9,8 +9,11 @@ import typer
 
 from .. import arguments, problems
 from ..errors import InputError
+from ..io.model_file import is_model_file
 from ..output import (
+    class_facts,
     facts_table,
+    model_facts,
     policy_facts,
     policy_table,
     print_json,
@@ -35,12 +38,19 @@ def _problems(as_json: AsJson = False) -> None:
 
 @app.command("info")
 def _info(
-    what: Annotated[str, typer.Argument(metavar="PROBLEM|FILE", help="Name of a problem, or a policy file.")],
+    what: Annotated[
+        str, typer.Argument(metavar="PROBLEM|FILE", help="Name of a problem, a model file or a policy file.")
+    ],
     param: Parameters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a problem (parameters, sizes, rewards, costs, structure) or a policy file."""
-    if what.endswith(".rcp") or (os.path.isfile(what) and what not in problems.names()):
+    """Describe a problem or a model file (parameters, sizes, rewards, costs, structure), or a policy file."""
+    if is_model_file(what):
+        model = arguments.model(what, param, None)
+        announce_compilation()
+        about = {"model_file": what, "name": model.name}
+        facts = {**about, **model_facts(model), **class_facts(model), "fingerprint": model.fingerprint}
+    elif what.endswith(".rcp") or (os.path.isfile(what) and what not in problems.names()):
         from ..io import policy_info
 
         if param:

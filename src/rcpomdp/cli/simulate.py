@@ -19,7 +19,8 @@ def _simulate(
         str, typer.Option("--policy", help="blind:ACTION, random, qmdp, fib, or the path of a policy file.")
     ],
     problem: Annotated[
-        str | None, typer.Option("--problem", help="Name of a problem; a policy file may name its own.")
+        str | None,
+        typer.Option("--problem", help="Name of a problem, or a model file; a policy file may name its own."),
     ] = None,
     param: Parameters = None,
     budget: Budgets = None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @app.command("solve")
 def _solve(
-    problem: Annotated[str, typer.Argument(help="Name of a problem.")],
+    problem: Annotated[str, typer.Argument(help="Name of a problem, or a model file (.pomdp, .pomdpx).")],
     solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
     param: Parameters = None,
     budget: Budgets = None,

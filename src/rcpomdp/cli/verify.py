@@ -15,7 +15,9 @@ from .common import FAILED, AsJson, Budgets, Parameters, app
 @app.command("verify")
 def _verify(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
-    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    problem: Annotated[
+        str | None, typer.Option("--problem", help="Name of a problem, or a model file; the file's own.")
+    ] = None,
     param: Parameters = None,
     budget: Budgets = None,
     horizon: Annotated[

@@ -1,0 +1,61 @@
+"""``rcpomdp check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..output import facts_table, model_facts, print_json, stdout
+from .common import AsJson, app
+
+if TYPE_CHECKING:
+    from .._types import FloatArray
+    from ..model import CPOMDP
+
+
+@app.command("check")
+def _check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.pomdp, .pomdpx).")],
+    as_json: AsJson = False,
+) -> None:
+    """Read a model file, say what is wrong with it or what it holds."""
+    from ..io import load_model
+
+    model = load_model(file)
+    facts = {
+        "model_file": file,
+        "name": model.name,
+        **model_facts(model),
+        "unreachable_states": _unreachable(model),
+        "unseen_observations": [str(label) for label in _unseen(model)],
+        "fingerprint": model.fingerprint,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        stdout().print(facts_table(facts))
+
+
+def _unreachable(model: CPOMDP) -> int:
+    """How many states no action ever leads to from where the model starts."""
+    import numpy as np
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n, m = model.n_states, model.arrays
+    source = np.repeat(np.tile(np.arange(n), model.n_actions), np.diff(m.t_ptr))
+    begin = np.flatnonzero(model.initial_belief)
+    # One more state, from which all are reached that the model may start in.
+    rows, columns = np.append(source, np.full(len(begin), n)), np.append(m.t_next, begin)
+    entries: tuple[FloatArray, Any] = np.ones(len(rows)), (rows, columns)
+    graph = sp.coo_array(entries, shape=(n + 1, n + 1)).tocsr()
+    return n + 1 - len(breadth_first_order(graph, n, return_predecessors=False))
+
+
+def _unseen(model: CPOMDP) -> list[object]:
+    """Observations that no state gives under any action."""
+    import numpy as np
+
+    seen = np.bincount(model.arrays.z_obs, minlength=model.n_observations)
+    return [model.observations[o] for o in np.flatnonzero(seen == 0).tolist()]
