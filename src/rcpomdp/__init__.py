@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import beliefs as beliefs
     from . import bounds as bounds
+    from . import io as io
     from . import policies as policies
     from . import problems as problems
     from .classes import Classes as Classes
@@ -57,7 +58,7 @@ _HOME = {
     "solve": "solvers",
     "verify": "verification",
 }
-_MODULES = ["beliefs", "bounds", "policies", "problems"]
+_MODULES = ["beliefs", "bounds", "io", "policies", "problems"]
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - all of them are strings
 

@@ -48,12 +48,14 @@ def _solve(
     announce_compilation()
     from ..io import save_policy
     from ..io.atomic import check_writable
+    from ..io.policy_file import check_ending
     from ..solvers import ONLINE, registry, solve
 
     solver = solver or arguments.default_solver()
     if out is not None:
         if solver in ONLINE:
             raise InputError(f"the policy of {solver} solves while it runs, and cannot be saved; simulate it in Python")
+        check_ending(out)
         check_writable(out)
     given = {
         "variant": variant,

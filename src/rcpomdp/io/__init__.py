@@ -1,5 +1,16 @@
 """Files: written whole or not at all, and read without executing anything."""
 
+from .foreign_policies import read_policy, write_policy
 from .policy_file import load_policy, policy_info, save_policy
+from .pomdpx_reader import read_pomdpx
+from .pomdpx_writer import write_pomdpx
 
-__all__ = ["load_policy", "policy_info", "save_policy"]
+__all__ = [
+    "load_policy",
+    "policy_info",
+    "read_policy",
+    "read_pomdpx",
+    "save_policy",
+    "write_policy",
+    "write_pomdpx",
+]

@@ -26,6 +26,7 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 from .atomic import whole_file
+from .foreign_policies import is_foreign, read_policy
 
 FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
@@ -44,11 +45,14 @@ def save_policy(
 ) -> None:
     """Save a policy for `model`; the file appears whole or not at all.
 
+    The endings of other programs' policy files are theirs: `write_policy` writes those.
+
     Parameters
     ----------
     claims : what is said of the policy, such as "reward", "cost", "lower" and "upper"; `verify` checks them
     problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
     """
+    check_ending(path)
     arrays: list[AnyArray] = []
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -80,10 +84,23 @@ def save_policy(
 
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
-    """The policy in a file, for the model it was made for (its budget may differ)."""
+    """The policy in a file, for the model it was made for (its budget may differ).
+
+    A file of another program, by its ending, is read by `read_policy`; it does not say for which model it was made.
+    """
+    if is_foreign(path):
+        return read_policy(path, model)
     with _opened(path) as (archive, header, shown):
         _check_model(header, model, shown)
         return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name that would be taken for another program's policy."""
+    if is_foreign(path):
+        raise PolicyError(
+            f"{os.fsdecode(path)!r} is the name of another program's policy; save as .rcp, or use rc.io.write_policy"
+        )
 
 
 def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -92,6 +109,8 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     Keys: "policy" (its kind and sizes), "model" (name, fingerprint, budget; None is unlimited), "claims" and "problem"
     (None where the file has none), "format_version" and "library_version".
     """
+    if is_foreign(path):
+        raise PolicyError(f"{os.fsdecode(path)!r} is another program's policy file, which says nothing of itself")
     with _opened(path) as (archive, header, _):
         model, claims, problem = header["model"], header.get("claims"), header.get("problem")
         if not isinstance(model["budget"], list) or not isinstance(claims, dict | None):
