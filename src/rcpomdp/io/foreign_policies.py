@@ -18,6 +18,7 @@ from ..model import CPOMDP
 from ..policies import AlphaPolicy, ControllerPolicy, Policy
 from .atomic import whole_file
 from .pomdp_solve import alpha_lines, graph_lines, read_alpha, read_graph
+from .readable import check_readable
 from .sarsop_policy import read_sarsop, sarsop_lines
 
 FOREIGN = (".policy", ".alpha", ".pg")
@@ -44,11 +45,8 @@ def read_policy(path: str | os.PathLike[str], model: CPOMDP, start: int | None =
     ending = _known(path)
     if start is not None and ending != ".pg":
         raise PolicyError(f"a {ending} file has no nodes to start at")
+    check_readable(path, "policy file", PolicyError)
     shown = repr(os.fsdecode(path))
-    if not os.path.exists(path):
-        raise PolicyError(f"policy file {shown} does not exist")
-    if not os.path.isfile(path):
-        raise PolicyError(f"{shown} is not a file")
     try:
         if ending == ".policy":
             return read_sarsop(path, model)
@@ -56,7 +54,7 @@ def read_policy(path: str | os.PathLike[str], model: CPOMDP, start: int | None =
     except OSError as error:
         raise PolicyError(f"policy file {shown} cannot be read: {error.strerror}") from None
     except PolicyError as error:
-        raise PolicyError(f"policy file {shown}: {error}") from None
+        raise PolicyError(str(error) if shown in str(error) else f"policy file {shown}: {error}") from None
 
 
 def write_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMDP) -> None:

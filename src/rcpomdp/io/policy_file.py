@@ -27,6 +27,7 @@ from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 from .atomic import whole_file
 from .foreign_policies import is_foreign, read_policy
+from .readable import check_readable
 
 FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
@@ -132,11 +133,8 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any], str]]:
     """A policy file, its header, and how to call it; whatever is wrong with it becomes one sentence."""
+    check_readable(path, "policy file", PolicyError)
     shown = repr(os.fsdecode(path))
-    if not os.path.exists(path):
-        raise PolicyError(f"policy file {shown} does not exist")
-    if not os.path.isfile(path):
-        raise PolicyError(f"{shown} is not a file")
     try:
         with zipfile.ZipFile(os.fsdecode(path)) as archive:
             yield archive, _header(archive, shown), shown

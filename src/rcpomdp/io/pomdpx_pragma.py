@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._plain import finite
+from .._validation import count
 from ..labels import Labels
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
@@ -114,7 +115,7 @@ def _labels(given: Any, kind: str, size: int | None, line: int) -> list[str]:
     if len(set(given)) < len(given):
         raise refuse(line, f"two {kind} labels are the same")
     if size is not None and len(given) != size:
-        raise refuse(line, f"{len(given)} {kind} labels are given for {size}")
+        raise refuse(line, f"{count(len(given), f'{kind} label')} given for {count(size, kind)}")
     if kind == "cost" and len(given) > _MOST_COSTS:
         raise refuse(line, f"{len(given)} costs are given, more than the {_MOST_COSTS} that fit")
     return given

@@ -80,11 +80,13 @@ class _Reader:
         self.discount: float | None = None
         self._room = Room()
         self._open: list[str] = [""]
-        self._done: set[str] = set()  # of _ONCE
+        self._done: dict[str, int] = {}  # those of _ONCE, and their lines
         self._names: set[str] = set()  # of all variables
         self._before: dict[str, Variable] = {}
         self._after: dict[str, Variable] = {}
-        self._last_line = 1
+        self._root_line = 1
+        self._begin = {name: getattr(self, f"_begin_{name.lower()}", None) for name in _CHILDREN}
+        self._finish = {name: getattr(self, f"_end_{name.lower()}", None) for name in _CHILDREN}
         self._clear_variable({}, 0)
         self._clear_function(0)
         self._clear_entry()
@@ -109,11 +111,11 @@ class _Reader:
         if name in _ONCE:
             if name in self._done:
                 raise refuse(line, f"<{name}> is given twice")
-            self._done.add(name)
+            self._done[name] = line
         if name in _FUNCTIONS and not self.factored.states:
             raise refuse(line, f"<{name}> comes before <Variable>")
         self._open.append(name)
-        begin = getattr(self, f"_begin_{name.lower()}", None)
+        begin = self._begin[name]
         if begin is not None:
             begin(attributes, line)
 
@@ -122,10 +124,9 @@ class _Reader:
         name = self._open.pop()
         if name not in _TEXTS and text.strip():
             raise refuse(line, f"<{name}> has text in it: {_short(text)}")
-        finish = getattr(self, f"_end_{name.lower()}", None)
+        finish = self._finish[name]
         if finish is not None:
             finish(text, line)
-        self._last_line = line
 
     def instruction(self, target: str, text: str, line: int) -> None:
         """Take in an instruction of ours; others are none of our business."""
@@ -133,7 +134,7 @@ class _Reader:
             self.pragma.read(target, text, line)
 
     def _begin_pomdpx(self, attributes: Mapping[str, str], line: int) -> None:
-        self.name = attributes.get("id", "")
+        self.name, self._root_line = attributes.get("id", ""), line
 
     def _end_discount(self, text: str, line: int) -> None:
         value = number(text.strip())
@@ -216,7 +217,7 @@ class _Reader:
         parts = self.factored
         for found, kind in ((parts.states, "StateVar"), (parts.actions, "ActionVar"), (parts.rewards, "RewardVar")):
             if not found:
-                raise refuse(line, f"there is no <{kind}>")
+                raise refuse(line, f"<Variable> has no <{kind}>")
         n = math.prod(v.before.size for v in parts.states)
         for size, what in ((n, "states"), (math.prod(v.size for v in parts.seen), "observations")):
             if size > MOST_STATES:
@@ -290,7 +291,9 @@ class _Reader:
             if parent not in allowed:
                 why = "cannot be a parent here" if parent in self._names else "is not declared"
                 raise refuse(line, f"parent {parent!r} of {name!r} {why}{did_you_mean(parent, allowed)}")
-            if parent in parents[:i] or parent == name:
+            if parent == name:
+                raise refuse(line, f"{name!r} cannot be its own parent")
+            if parent in parents[:i]:
                 raise refuse(line, f"parent {parent!r} of {name!r} is given twice")
         variable = own[name]
         columns = [allowed[parent] for parent in parents] + ([] if variable is None else [variable])
@@ -346,10 +349,10 @@ class _Reader:
 
     def model(self) -> CPOMDP:
         """The model, if nothing is missing."""
-        parts, line = self.factored, self._last_line
+        parts = self.factored
         for element in ("Variable", "Discount"):
             if element not in self._done:
-                raise refuse(line, f"there is no <{element}>")
+                raise refuse(self._root_line, f"<pomdpx> has no <{element}>")
         needed: list[tuple[str, list[str], Mapping[str, Table]]] = [
             ("InitialStateBelief", list(self._before), parts.initial),
             ("StateTransitionFunction", list(self._after), parts.transition),
@@ -359,6 +362,7 @@ class _Reader:
         for section, names, tables in needed:
             for name in names:
                 if name not in tables:
+                    line = self._done.get(section, self._root_line)
                     raise refuse(line, f"variable {name!r} is missing in <{section}>")
         arrays = flatten(parts)
         extras: dict[str, Any] = {"name": self.name} | self.pragma.extras(arrays)

@@ -65,7 +65,10 @@ class Variable(NamedTuple):
             i = whole(word[len(self.letter) :])
             if i is not None and i < self.size and word == self.value(i):
                 return i
-        hint = did_you_mean(word, map(self.value, range(self.size))) if self.size <= _SUGGESTION_LIMIT else ""
+        if self.values is None:
+            hint = f", which are {self.value(0)} to {self.value(self.size - 1)}"
+        else:
+            hint = did_you_mean(word, self.values) if self.size <= _SUGGESTION_LIMIT else ""
         raise refuse(line, f"value {word!r} is not one of variable {self.name!r}{hint}")
 
 
@@ -109,6 +112,7 @@ class Table:
         self._index, self._value, self._entry = array("q"), array("d"), array("q")
         self._boxes: dict[int, tuple[array[int], array[int]]] = {}  # by fixed columns: corners and entries
         self._n_entries = 0
+        self._recent: tuple[list[int], IntArray] = ([], np.zeros(1, dtype=np.int64))
 
     def add(self, instance: Sequence[str], numbers: Sequence[str], instance_line: int, line: int) -> None:
         """One entry; what is wrong with it is told with the line of its instance or of its numbers."""
@@ -136,9 +140,12 @@ class Table:
             self._value.append(self._number(numbers[0], line))
             self._entry.append(self._n_entries)
         else:
-            cells, values = self._block(numbers, each, line, math.prod(self.columns[i].size for i in every))
-            cells = (corner + self._offsets(every)[:, None] + cells).ravel()
-            values = np.tile(values, cells.size // values.size)
+            repeats = math.prod(self.columns[i].size for i in every)
+            cells, values = self._block(numbers, each, line, repeats)
+            if every:
+                cells = (self._offsets(every)[:, None] + cells).ravel()
+                values = np.tile(values, repeats)
+            cells = cells + corner
             self._index.frombytes(cells.tobytes())
             self._value.frombytes(values.tobytes())
             self._entry.frombytes(np.full(cells.size, self._n_entries, dtype=np.int64).tobytes())
@@ -147,7 +154,9 @@ class Table:
     def _block(self, numbers: Sequence[str], each: list[int], line: int, repeats: int) -> tuple[IntArray, FloatArray]:
         """Offsets and values of the cells that the numbers, or the word in their place, stand for."""
         size = math.prod(self.columns[i].size for i in each)
-        word = numbers[0] if len(numbers) == 1 and not self.of_numbers else ""
+        word = numbers[0] if len(numbers) == 1 else ""
+        if self.of_numbers and word in ("identity", "uniform"):
+            raise refuse(line, f"{word!r} stands for probabilities, and this is a table of numbers")
         if word == "identity":
             if len(each) != 2 or self.columns[each[0]].size != self.columns[each[1]].size:
                 raise refuse(line, "'identity' needs an instance with two '-', for variables with as many values")
@@ -165,10 +174,13 @@ class Table:
         return self._offsets(each), np.array([self._number(word, line) for word in numbers])
 
     def _offsets(self, columns: list[int]) -> IntArray:
-        offsets = np.zeros(1, dtype=np.int64)
-        for i in columns:
-            offsets = (offsets[:, None] + np.arange(self.columns[i].size) * self._strides[i]).ravel()
-        return offsets
+        """Of all combinations of values of some columns, the last fastest."""
+        if self._recent[0] != columns:  # mostly the same as for the last entry
+            offsets = np.zeros(1, dtype=np.int64)
+            for i in columns:
+                offsets = (offsets[:, None] + np.arange(self.columns[i].size) * self._strides[i]).ravel()
+            self._recent = columns, offsets
+        return self._recent[1]
 
     def _number(self, word: str, line: int) -> float:
         value = number(word)

@@ -13,6 +13,7 @@ from typing import Protocol
 from xml.parsers import expat
 
 from ..errors import InputError
+from .readable import check_readable
 
 _CHUNK = 1 << 16
 _ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "utf-16")
@@ -61,11 +62,7 @@ def read_xml(path: str | os.PathLike[str], kind: str, handler: Handler, complain
     kind : what such a file is called in a complaint, as in "model file"
     complaint : what is raised if the file cannot be read, or is not well formed
     """
-    shown = repr(os.fsdecode(path))
-    if not os.path.exists(path):
-        raise complaint(f"{kind} {shown} does not exist")
-    if not os.path.isfile(path):
-        raise complaint(f"{shown} is not a file")
+    check_readable(path, kind, complaint)
     parser = _parser(handler, complaint)
     try:
         with open(path, "rb") as file:
@@ -73,7 +70,7 @@ def read_xml(path: str | os.PathLike[str], kind: str, handler: Handler, complain
                 parser.Parse(chunk, False)
         parser.Parse(b"", True)
     except OSError as error:
-        raise complaint(f"{kind} {shown} cannot be read: {error.strerror}") from None
+        raise complaint(f"{kind} {os.fsdecode(path)!r} cannot be read: {error.strerror}") from None
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise complaint(at_line(error.lineno, f"this is not well-formed XML: {reason}")) from None
