@@ -42,6 +42,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "Var": (),
     "Parent": (),
     "Parameter": ("Entry", "DAG"),
+    "DAG": (),
     "Entry": ("Instance", "ProbTable", "ValueTable"),
     "Instance": (),
     "ProbTable": (),

@@ -54,6 +54,7 @@ class PolicyGraph:
     edges: tuple[Edge, ...]
     starts: tuple[Start, ...]
     omitted: int = 0  # nodes that can be reached but are not shown
+    cut: tuple[int, ...] = ()  # nodes that lead to them
     name: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -64,6 +65,7 @@ class PolicyGraph:
             "nodes": [node._asdict() for node in self.nodes],
             "edges": [{**edge._asdict(), "observations": list(edge.observations)} for edge in self.edges],
             "omitted": self.omitted,
+            "cut": list(self.cut),
         }
 
     def to_dot(self) -> str:
@@ -84,6 +86,7 @@ class PolicyGraph:
             yield f"  n{edge.source} -> n{edge.target} [label={_quoted(_listed(edge.observations))}];"
         if self.omitted:
             yield f"  more [shape=plaintext, label={_quoted(f'{self.omitted} more')}];"
+            yield from (f"  n{i} -> more [style=dashed];" for i in self.cut)
         yield "}"
 
 
@@ -114,18 +117,21 @@ def policy_graph(policy: Policy[Any], model: CPOMDP, max_nodes: int | None = Non
     shown = len(place) if max_nodes is None else min(max_nodes, len(place))
     kept = list(place)[:shown]
     actions, observations = [str(a) for a in model.actions], [str(o) for o in model.observations]
-    edges = []
+    edges, cut = [], []
     for source, (p, n) in enumerate(kept):
         leading: dict[int, list[str]] = {}
         for o in np.flatnonzero(possible[p][n]).tolist():
             leading.setdefault(place[p, int(controllers[p][0].successors[n, o])], []).append(observations[o])
         edges += [Edge(source, target, tuple(seen)) for target, seen in leading.items() if target < shown]
+        if any(target >= shown for target in leading):
+            cut.append(source)
     starts = [Start(place[p, c.start], weight) for p, (c, weight) in enumerate(controllers)]
     return PolicyGraph(
         nodes=tuple(Node(actions[controllers[p][0].actions[n]], p, n) for p, n in kept),
         edges=tuple(edges),
         starts=tuple(start for start in starts if start.node < shown),
         omitted=len(place) - shown,
+        cut=tuple(cut),
         name=model.name,
     )
 
@@ -163,7 +169,8 @@ def _possible(controller: ControllerPolicy, model: CPOMDP) -> BoolArray:
         order = np.argsort(seen, kind="stable")
         observations, start = np.unique(seen[order], return_index=True)
         possible[node, observations] = True
-        for o, part in zip(observations.tolist(), np.split(landed[owner[order]], start[1:]), strict=True):
+        parts = np.split(landed[owner[order]], start[1:]) if start.size else []
+        for o, part in zip(observations.tolist(), parts, strict=True):
             target = int(controller.successors[node, o])
             if target not in met or not np.isin(part, met[target]).all():
                 fresh.setdefault(target, []).append(part)
