@@ -209,6 +209,25 @@ def test_every_malformed_file_has_its_message() -> None:
     assert len(MESSAGES) >= 30
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "file", "sentence"),
+    [
+        ("pomdpx_flatten.MOST_CELLS", 23, "rover", "line 42: with 'rover_1' there are more than 23 possible outcomes"),
+        ("pomdpx_flatten.MOST_CELLS", 45, "rover", "line 84: with 'toll' there are more than 45 possible outcomes"),
+        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 23: the entries of 'sound' have too many different forms"),
+        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 16: the table of 'tiger_1' has too many parents to be held"),
+        ("pomdpx_pragma._MOST_NUMBERS", 5, "tiger", "line 36: the costs are more than 5 numbers"),
+    ],
+)
+def test_what_would_outgrow_memory_or_time_is_refused(
+    limit: str, value: int, file: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"rcpomdp.io.{limit}", value)
+    with pytest.raises(rc.ModelError) as complaint:
+        read_pomdpx(DATA / "good" / f"{file}.pomdpx")
+    assert str(complaint.value) == sentence
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(rc.ModelError, match="^model file '.*none.pomdpx' does not exist$"):
         read_pomdpx(tmp_path / "none.pomdpx")

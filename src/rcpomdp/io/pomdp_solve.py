@@ -20,7 +20,7 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, ControllerPolicy
 from .numbers_in_text import number, whole
-from .safe_xml import at_line
+from .safe_xml import at_line, brief
 
 _NOWHERE = ("-", "X")
 
@@ -40,7 +40,7 @@ def _words(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
 def _action(word: str, model: CPOMDP, line: int) -> int:
     a = whole(word)
     if a is None or a >= model.n_actions:
-        raise PolicyError(at_line(line, f"action {word!r} is not between 0 and {model.n_actions - 1}"))
+        raise PolicyError(at_line(line, f"action {brief(word)} is not between 0 and {model.n_actions - 1}"))
     return a
 
 
@@ -60,7 +60,7 @@ def read_alpha(path: str | os.PathLike[str], model: CPOMDP) -> AlphaPolicy:
             raise PolicyError(at_line(last, f"the vector has {count(len(words), 'value')}, but the model has {states}"))
         values = [number(word) for word in words]
         if None in values:
-            raise PolicyError(at_line(last, f"{words[values.index(None)]!r} is not a finite number"))
+            raise PolicyError(at_line(last, f"{brief(words[values.index(None)])} is not a finite number"))
         vectors.append(np.array(values, dtype=np.float64))
     if not actions:
         raise PolicyError("the file has no vector")
@@ -93,7 +93,7 @@ def read_graph(path: str | os.PathLike[str], model: CPOMDP, start: int | None = 
             raise PolicyError(at_line(line, f"{wanted} are expected, not {count(len(words), 'word')}"))
         node = whole(words[0])
         if node is None:
-            raise PolicyError(at_line(line, f"node {words[0]!r} is not a whole number"))
+            raise PolicyError(at_line(line, f"node {brief(words[0])} is not a whole number"))
         if node in place:
             raise PolicyError(at_line(line, f"node {node} is given twice"))
         place[node] = len(actions)
@@ -108,7 +108,7 @@ def read_graph(path: str | os.PathLike[str], model: CPOMDP, start: int | None = 
             node = None if word in _NOWHERE else whole(word)
             if word not in _NOWHERE and (node is None or node not in place):
                 after = repr(model.observations[o])
-                raise PolicyError(at_line(line, f"node {word!r} after observation {after} does not exist"))
+                raise PolicyError(at_line(line, f"node {brief(word)} after observation {after} does not exist"))
             successors[i, o] = i if node is None else place[node]
     return ControllerPolicy(model, actions, successors, _entered(path, model, len(actions)) if start is None else start)
 

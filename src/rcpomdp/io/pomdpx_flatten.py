@@ -8,7 +8,7 @@ ever held. An observation is what the fully observed variables have become toget
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -48,10 +48,10 @@ class Factored:
 
 
 class _Joint(NamedTuple):
-    """Records of a joint distribution: which row each belongs to, the variables' values, the probability."""
+    """Records of a joint distribution, by increasing rows."""
 
-    owner: IntArray
-    value: dict[str, IntArray]
+    owner: IntArray  # row of each
+    packed: IntArray  # values of the variables that were joined
     probability: FloatArray
 
 
@@ -71,13 +71,19 @@ class _Radix:
         return name in self._place
 
     def value(self, name: str, packed: IntArray) -> IntArray:
+        """The value of one variable."""
         stride, size = self._place[name]
         return packed // stride % size
 
-    def pack(self, value: Mapping[str, IntArray], n: int) -> IntArray:
+    def weighted(self, name: str, value: IntArray) -> IntArray:
+        """What a variable's value adds to the packed number."""
+        return value * self._place[name][0]
+
+    def pack(self, value: Callable[[str], IntArray], n: int) -> IntArray:
+        """The packed number for the values of each variable."""
         packed = np.zeros(n, dtype=np.int64)
         for v in self.variables:
-            packed = packed * v.size + value[v.name]
+            packed = packed * v.size + value(v.name)
         return packed
 
 
@@ -85,28 +91,26 @@ def flatten(factored: Factored) -> dict[str, Any]:
     """The parts of ``CPOMDP(...)`` but the discount and the costs."""
     before = _Radix(v.before for v in factored.states)
     after = _Radix(v.after for v in factored.states)
-    actions, seen = _Radix(factored.actions), _Radix(factored.seen)
-    n, m = before.size, actions.size
-    start = _join(1, _Radix(()), _in_order(factored.initial))
+    words, seen = _Radix(factored.observations), _Radix(factored.seen)
+    n, m = before.size, math.prod(v.size for v in factored.actions)
+    start = _join(1, _Radix(()), _in_order(factored.initial), before)
     belief = np.zeros(n)
-    belief[before.pack(start.value, start.owner.size)] = start.probability
-
+    belief[start.packed] = start.probability
     rows = _Radix([*factored.actions, *before.variables])  # number a*S + s
-    moved = _join(n * m, rows, _in_order(factored.transition))
-    landed = after.pack(moved.value, moved.owner.size)
-
+    moved = _join(n * m, rows, _in_order(factored.transition), after)
     arrivals = _Radix([*factored.actions, *after.variables])
-    told = _join(n * m, arrivals, list(factored.observation.values()))
-    shown = {v.after.name: arrivals.value(v.after.name, told.owner) for v in factored.states if v.observed}
-    heard = seen.pack({**shown, **told.value}, told.owner.size)
-
+    told = _join(n * m, arrivals, list(factored.observation.values()), words)
+    heard = seen.pack(
+        lambda name: words.value(name, told.packed) if name in words else after.value(name, told.owner),
+        told.owner.size,
+    )
     reward: FloatArray | None = None
     for table in factored.reward.values():
-        part = _expected(table, rows, after, moved._replace(value={}), landed, told, m * n)
+        part = _expected(table, rows, after, words, moved, told)
         reward = part if reward is None else reward + part  # never 0 + part, which would lose a -0.0
     assert reward is not None  # the reader has asked for one
     return {
-        "transition": _matrices(moved.owner, landed, moved.probability, m, (n, n)),
+        "transition": _matrices(moved.owner, moved.packed, moved.probability, m, (n, n)),
         "observation": _matrices(told.owner, heard, told.probability, m, (n, seen.size)),
         "reward": np.ascontiguousarray(reward.reshape(m, n).T),
         "initial_belief": belief,
@@ -132,54 +136,54 @@ def _in_order(tables: Mapping[str, Table]) -> list[Table]:
     return list(done.values())
 
 
-def _join(n_rows: int, rows: _Radix, tables: Sequence[Table]) -> _Joint:
-    """The product of conditional distributions, for every row."""
-    owner = np.arange(n_rows, dtype=np.int64)
-    value: dict[str, IntArray] = {}
+def _join(n_rows: int, rows: _Radix, tables: Sequence[Table], joined: _Radix) -> _Joint:
+    """The product of conditional distributions of the `joined` variables, for every row."""
+    owner, packed = np.arange(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
     probability = np.ones(n_rows)
     for table in tables:
-        parent = {p.name: rows.value(p.name, owner) if p.name in rows else value[p.name] for p in table.parents}
-        key = _Radix(table.parents).pack(parent, owner.size)
+        parent = {
+            p.name: rows.value(p.name, owner) if p.name in rows else joined.value(p.name, packed) for p in table.parents
+        }
         given = table.rows()
-        place = table.look_up(given, parent, key)
-        length = given.start[place + 1] - given.start[place]
-        if length.sum() > MOST_CELLS:
-            raise refuse(table.line, f"with {table.name!r} the joint distribution has more than {MOST_CELLS:,} cells")
-        record = np.repeat(np.arange(owner.size), length)
-        within = np.arange(record.size) - np.repeat(np.cumsum(length) - length, length)
-        cell = given.start[place][record] + within
-        owner, value = owner[record], {name: part[record] for name, part in value.items()}
-        value[table.name] = given.value[cell]
-        probability = probability[record] * given.probability[cell]
-    return _Joint(owner, value, probability)
+        place = table.look_up(given, parent, _Radix(table.parents).pack(parent.__getitem__, owner.size))
+        record, cell = _ragged(given.start, place, table)
+        owner, probability = owner[record], probability[record] * given.probability[cell]
+        packed = packed[record] + joined.weighted(table.name, given.value[cell])
+    return _Joint(owner, packed, probability)
 
 
-def _expected(
-    table: Table, rows: _Radix, after: _Radix, moved: _Joint, landed: IntArray, told: _Joint, n_rows: int
-) -> FloatArray:
+def _ragged(start: IntArray, place: IntArray, table: Table) -> tuple[IntArray, IntArray]:
+    """For rows of cells: whose row each cell is, and its own place; too many are refused."""
+    first, length = start[place], start[place + 1] - start[place]
+    if length.sum() > MOST_CELLS:
+        raise refuse(table.line, f"with {table.name!r} there are more than {MOST_CELLS:,} possible outcomes")
+    record = np.repeat(np.arange(place.size), length)
+    within = np.arange(record.size) - np.repeat(np.cumsum(length) - length, length)
+    return record, first[record] + within
+
+
+def _expected(table: Table, rows: _Radix, after: _Radix, words: _Radix, moved: _Joint, told: _Joint) -> FloatArray:
     """A reward by row, its expectation over what follows if it depends on that."""
-    names = {p.name for p in table.parents}
+    key = _Radix(table.parents)
     if all(p.name in rows for p in table.parents):
-        here = np.arange(n_rows)
-        key = _Radix(table.parents).pack({name: rows.value(name, here) for name in names}, n_rows)
-        return table.values_at(key)
-    owner, weight = moved.owner, moved.probability
-    value: dict[str, IntArray] = {}
-    arrival = owner // after.size * after.size + landed
-    if names & told.value.keys():
-        start = np.searchsorted(told.owner, np.arange(n_rows + 1))
-        length = np.diff(start)[arrival]
-        if length.sum() > MOST_CELLS:
-            raise refuse(table.line, f"{table.name!r} depends on more than {MOST_CELLS:,} different outcomes")
-        record = np.repeat(np.arange(owner.size), length)
-        within = np.arange(record.size) - np.repeat(np.cumsum(length) - length, length)
-        cell = start[arrival][record] + within
+        here = np.arange(rows.size)
+        return table.values_at(key.pack(lambda name: rows.value(name, here), rows.size))
+    owner, landed, weight = moved
+    heard = landed  # not looked at unless it is said what was
+    if any(p.name in words for p in table.parents):
+        arrival = owner // after.size * after.size + landed
+        record, cell = _ragged(np.searchsorted(told.owner, np.arange(rows.size + 1)), arrival, table)
         owner, landed, weight = owner[record], landed[record], weight[record] * told.probability[cell]
-        value = {name: part[cell] for name, part in told.value.items()}
-    for name in names - value.keys():
-        value[name] = rows.value(name, owner) if name in rows else after.value(name, landed)
-    key = _Radix(table.parents).pack(value, owner.size)
-    return np.bincount(owner, weight * table.values_at(key), minlength=n_rows).astype(np.float64)
+        heard = told.packed[cell]
+
+    def value(name: str) -> IntArray:
+        if name in rows:
+            return rows.value(name, owner)
+        return after.value(name, landed) if name in after else words.value(name, heard)
+
+    return np.bincount(owner, weight * table.values_at(key.pack(value, owner.size)), minlength=rows.size).astype(
+        np.float64
+    )
 
 
 def _matrices(

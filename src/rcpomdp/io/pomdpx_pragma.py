@@ -14,6 +14,7 @@ element and hold no ">", at which simple parsers would end them.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,12 +26,14 @@ from ..labels import Labels
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_tables import refuse
+from .safe_xml import brief
 
 TARGET, COST_TARGET = "rcpomdp", "rcpomdp-cost"
 VERSION = 1
 _KINDS = {"states": "state", "actions": "action", "observations": "observation"}
 _PAIRS = 500  # in one instruction: parsers hold an instruction whole
 _MOST_COSTS = 100
+_MOST_NUMBERS = 50_000_000  # of all costs
 
 
 class Pragma:
@@ -81,6 +84,8 @@ class Pragma:
             found["budget"] = _budget(head.get("budget"), names, line)
             if names:
                 n, m = arrays["reward"].shape
+                if len(names) * n * m > _MOST_NUMBERS:
+                    raise refuse(line, f"the costs are more than {_MOST_NUMBERS:,} numbers")
                 found["cost"] = self._array(len(names), n, m)
                 return found
         if self._costs:
@@ -97,7 +102,7 @@ class Pragma:
             for state, word in zip(words[2::2], words[3::2], strict=True):
                 value = number(word)
                 if value is None or value < 0:
-                    raise refuse(line, f"cost {word!r} is not a number of at least 0")
+                    raise refuse(line, f"cost {brief(word)} is not a number of at least 0")
                 cost[k, _below(state, n_states, "state", line), a] = value
         return cost
 
@@ -105,7 +110,7 @@ class Pragma:
 def _below(word: str, size: int, kind: str, line: int) -> int:
     i = whole(word)
     if i is None or i >= size:
-        raise refuse(line, f"{kind} {word!r} is not between 0 and {size - 1}")
+        raise refuse(line, f"{kind} {brief(word)} is not between 0 and {size - 1}")
     return i
 
 
@@ -125,8 +130,8 @@ def _budget(given: Any, names: Sequence[str], line: int) -> list[float | None]:
     if not isinstance(given, list) or len(given) != len(names):
         raise refuse(line, "there is not one budget for each cost")
     for value in given:
-        if value is not None and (type(value) not in (int, float) or not 0 <= value < float("inf")):
-            raise refuse(line, f"budget {value!r} is not a number of at least 0")
+        if value is not None and (type(value) not in (int, float) or not 0 <= value <= sys.float_info.max):
+            raise refuse(line, f"budget {brief(str(value))} is not a finite number of at least 0")
     return given
 
 

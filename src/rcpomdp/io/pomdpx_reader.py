@@ -12,16 +12,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_flatten import Factored, StateVariable, flatten
 from .pomdpx_pragma import COST_TARGET, TARGET, Pragma
 from .pomdpx_tables import Room, Table, Variable, refuse
-from .safe_xml import read_xml
+from .safe_xml import brief, nearest, read_xml
 
 MOST_STATES = 10_000_000
 MOST_ROWS = 20_000_000  # states times actions
+_LONGEST_NAME = 1000
 _FUNCTIONS = ("InitialStateBelief", "StateTransitionFunction", "ObsFunction", "RewardFunction")
 _CHILDREN: dict[str, tuple[str, ...]] = {
     "": ("pomdpx",),
@@ -100,15 +101,14 @@ class _Reader:
             return
         allowed = _CHILDREN[above]
         if name not in allowed:
-            hint = did_you_mean(name, allowed)
             if not above:
-                raise refuse(line, f"the file begins with <{name}>, not <pomdpx>")
-            raise refuse(line, f"<{name}> is not expected in <{above}>{hint}")
+                raise refuse(line, f"the file begins with {brief(name)}, not <pomdpx>")
+            raise refuse(line, f"element {brief(name)} is not expected in <{above}>{nearest(name, allowed)}")
         if name in _ATTRIBUTES:
             known = _ATTRIBUTES[name]
             for key in attributes:
                 if key not in known:
-                    raise refuse(line, f"<{name}> has no attribute {key!r}{did_you_mean(key, known)}")
+                    raise refuse(line, f"<{name}> has no attribute {brief(key)}{nearest(key, known)}")
         if name in _ONCE:
             if name in self._done:
                 raise refuse(line, f"<{name}> is given twice")
@@ -124,7 +124,7 @@ class _Reader:
         """Take in an element."""
         name = self._open.pop()
         if name not in _TEXTS and text.strip():
-            raise refuse(line, f"<{name}> has text in it: {_short(text)}")
+            raise refuse(line, f"<{name}> has text in it: {brief(text)}")
         finish = self._finish[name]
         if finish is not None:
             finish(text, line)
@@ -140,7 +140,7 @@ class _Reader:
     def _end_discount(self, text: str, line: int) -> None:
         value = number(text.strip())
         if value is None or not 0 <= value < 1:
-            raise refuse(line, f"the discount is {_short(text)}, not a number in [0, 1)")
+            raise refuse(line, f"the discount is {brief(text)}, not a number in [0, 1)")
         self.discount = value
 
     # Variables
@@ -157,7 +157,7 @@ class _Reader:
     def _end_numvalues(self, text: str, line: int) -> None:
         size = whole(text.strip())
         if not size:
-            raise refuse(line, f"<NumValues> is {_short(text)}, not a whole number above 0")
+            raise refuse(line, f"<NumValues> is {brief(text)}, not a whole number above 0")
         if size > MOST_STATES:
             raise refuse(line, f"a variable has {size:,} values, more than the {MOST_STATES:,} that fit")
         self._take_values(lambda name, letter: Variable.numbered(name, size, letter), line)
@@ -170,8 +170,10 @@ class _Reader:
         for value in values:
             if value in ("-", "*"):
                 raise refuse(line, f"{value!r} cannot be the name of a value")
+            if len(value) > _LONGEST_NAME:
+                raise refuse(line, f"the name of a value, {brief(value)}, has more than {_LONGEST_NAME} letters")
             if value in seen:
-                raise refuse(line, f"value {value!r} is listed twice")
+                raise refuse(line, f"value {brief(value)} is listed twice")
             seen.add(value)
         self._take_values(lambda name, letter: Variable.listed(name, values, letter), line)
 
@@ -185,7 +187,9 @@ class _Reader:
             raise refuse(line, f"a variable has no attribute {key!r}")
         name = self._attributes[key]
         if not name or name.split() != [name] or name == "null":
-            raise refuse(line, f"{name!r} cannot be the name of a variable")
+            raise refuse(line, f"{brief(name)} cannot be the name of a variable")
+        if len(name) > _LONGEST_NAME:
+            raise refuse(line, f"the name of a variable, {brief(name)}, has more than {_LONGEST_NAME} letters")
         if name in self._names:
             raise refuse(line, f"variable {name!r} is declared twice")
         self._names.add(name)
@@ -199,7 +203,7 @@ class _Reader:
     def _end_statevar(self, text: str, line: int) -> None:
         observed = self._attributes.get("fullyObs", "false")
         if observed not in ("true", "false"):
-            raise refuse(line, f"fullyObs is {observed!r}, neither 'true' nor 'false'")
+            raise refuse(line, f"fullyObs is {brief(observed)}, neither 'true' nor 'false'")
         before, after = (self._variable("StateVar", self._named(key, line), line) for key in ("vnamePrev", "vnameCurr"))
         self._before[before.name], self._after[after.name] = before, after
         self.factored.states.append(StateVariable(before, after, observed == "true"))
@@ -258,7 +262,7 @@ class _Reader:
         if kind == "DD":
             raise refuse(line, "decision diagrams (type 'DD') cannot be read; give tables (type 'TBL')")
         if kind != "TBL":
-            raise refuse(line, f"the type of <Parameter> is {kind!r}, not 'TBL'")
+            raise refuse(line, f"the type of <Parameter> is {brief(kind)}, not 'TBL'")
         if self._table is not None:
             raise refuse(line, "<Parameter> is given twice")
         if self._var is None or self._parents is None:
@@ -285,13 +289,13 @@ class _Reader:
             everything = {**actions, **self._before, **self._after, **told}
             own, allowed, tables = dict.fromkeys(parts.rewards), everything, parts.reward
         if name not in own:
-            raise refuse(line, f"<{section}> has no variable {name!r}{did_you_mean(name, own)}")
+            raise refuse(line, f"<{section}> has no variable {brief(name)}{nearest(name, own)}")
         if name in tables:
             raise refuse(line, f"variable {name!r} is given twice in <{section}>")
         for i, parent in enumerate(parents):
             if parent not in allowed:
                 why = "cannot be a parent here" if parent in self._names else "is not declared"
-                raise refuse(line, f"parent {parent!r} of {name!r} {why}{did_you_mean(parent, allowed)}")
+                raise refuse(line, f"parent {brief(parent)} of {name!r} {why}{nearest(parent, allowed)}")
             if parent == name:
                 raise refuse(line, f"{name!r} cannot be its own parent")
             if parent in parents[:i]:
@@ -368,8 +372,3 @@ class _Reader:
         arrays = flatten(parts)
         extras: dict[str, Any] = {"name": self.name} | self.pragma.extras(arrays)
         return CPOMDP(**arrays | extras, discount=self.discount)  # type: ignore[arg-type] # it was asked for above
-
-
-def _short(text: str) -> str:
-    word = " ".join(text.split())
-    return repr(word if len(word) <= 40 else f"{word[:37]}...")

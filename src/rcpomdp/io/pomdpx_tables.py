@@ -16,13 +16,13 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import ROW_TOLERANCE, count
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError
 from .numbers_in_text import number, whole
-from .safe_xml import at_line
+from .safe_xml import at_line, brief, nearest
 
 MOST_CELLS = 20_000_000  # that all entries of a file may set, and that a joint distribution may have
 _MOST_COLUMNS = 64
-_MOST_WORK = 2_000_000_000  # cells times forms of entries, when later entries take the place of earlier ones
+_MOST_WORK = 1_000_000_000  # cells, times forms of entries, times columns: to find what later entries replace
 _SUGGESTION_LIMIT = 10_000
 _LARGEST_KEY = 2**62
 _EXACT = 1e-12  # as for a model: sums this near to 1 are left as they are
@@ -68,8 +68,8 @@ class Variable(NamedTuple):
         if self.values is None:
             hint = f", which are {self.value(0)} to {self.value(self.size - 1)}"
         else:
-            hint = did_you_mean(word, self.values) if self.size <= _SUGGESTION_LIMIT else ""
-        raise refuse(line, f"value {word!r} is not one of variable {self.name!r}{hint}")
+            hint = nearest(word, self.values) if self.size <= _SUGGESTION_LIMIT else ""
+        raise refuse(line, f"value {brief(word)} is not one of variable {self.name!r}{hint}")
 
 
 class Room:
@@ -185,16 +185,16 @@ class Table:
     def _number(self, word: str, line: int) -> float:
         value = number(word)
         if value is None:
-            raise refuse(line, f"{word!r} is not a finite number")
+            raise refuse(line, f"{brief(word)} is not a finite number")
         if not self.of_numbers and not 0 <= value <= 1 + ROW_TOLERANCE:
-            raise refuse(line, f"probability {word} of {self.name!r} is {'below 0' if value < 0 else 'above 1'}")
+            raise refuse(line, f"probability {value:.12g} of {self.name!r} is {'below 0' if value < 0 else 'above 1'}")
         return value
 
     def cells(self) -> tuple[IntArray, FloatArray]:
         """Index and value of every cell that is set, in increasing order; zeros are left out."""
         index, entry = (np.frombuffer(part, dtype=np.int64) for part in (self._index, self._entry))
         value = np.frombuffer(self._value, dtype=np.float64)
-        if len(self._boxes) * index.size > _MOST_WORK:
+        if len(self._boxes) * index.size * len(self.columns) > _MOST_WORK:
             raise refuse(self.line, f"the entries of {self.name!r} have too many different forms")
         kept = np.ones(index.size, dtype=bool)
         for fixed, (corners, entries) in self._boxes.items():

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 from xml.parsers import expat
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from .readable import check_readable
 
 _CHUNK = 1 << 16
+_BRIEF = 60  # letters of what is quoted
 _ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "utf-16")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -43,6 +44,21 @@ def at_line(line: int, sentence: str) -> str:
     'line 14: the discount is missing'
     """
     return f"line {line}: {sentence}"
+
+
+def brief(text: str) -> str:
+    """What stands in a file, quoted for a complaint, and cut where it is long.
+
+    >>> brief("one two"), brief("x" * 1000)[-9:]
+    ("'one two'", "xxxxx...'")
+    """
+    words = " ".join(text[: 10 * _BRIEF].split())
+    return repr(words if len(words) <= _BRIEF else f"{words[: _BRIEF - 3]}...")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did_you_mean` for a word of any length, which would take its square of time."""
+    return did_you_mean(word, known) if len(word) <= _BRIEF else ""
 
 
 def in_xml(text: str) -> bool:
@@ -83,7 +99,9 @@ def _parser(handler: Handler, complaint: type[InputError]) -> expat.XMLParserTyp
 
     def declaration(_version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
-            raise complaint(at_line(parser.CurrentLineNumber, f"the encoding {encoding!r} is not known; use UTF-8"))
+            raise complaint(
+                at_line(parser.CurrentLineNumber, f"the encoding {brief(encoding)} is not known; use UTF-8")
+            )
 
     def document_type(*_: object) -> None:
         raise complaint(at_line(parser.CurrentLineNumber, "a document type (<!DOCTYPE ...>) is not allowed here"))

@@ -23,11 +23,11 @@ import numpy as np
 
 from .._types import FloatArray
 from .._validation import count
-from ..errors import PolicyError, did_you_mean
+from ..errors import PolicyError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy
 from .numbers_in_text import number, whole
-from .safe_xml import at_line, in_xml, read_xml
+from .safe_xml import at_line, brief, in_xml, nearest, read_xml
 
 MOST_VALUES = 100_000_000  # of all vectors together
 _CHILDREN: dict[str, tuple[str, ...]] = {
@@ -65,12 +65,12 @@ class _Reader:
         above = self._open[-1]
         if name not in _CHILDREN[above]:
             if not above:
-                raise PolicyError(at_line(line, f"the file begins with <{name}>, not <Policy>"))
-            hint = did_you_mean(name, _CHILDREN[above])
-            raise PolicyError(at_line(line, f"<{name}> is not expected in <{above}>{hint}"))
+                raise PolicyError(at_line(line, f"the file begins with {brief(name)}, not <Policy>"))
+            hint = nearest(name, _CHILDREN[above])
+            raise PolicyError(at_line(line, f"element {brief(name)} is not expected in <{above}>{hint}"))
         self._open.append(name)
         if name == "Policy" and attributes.get("type", "value") != "value":
-            raise PolicyError(at_line(line, f"the policy is of type {attributes['type']!r}, not 'value'"))
+            raise PolicyError(at_line(line, f"the policy is of type {brief(attributes['type'])}, not 'value'"))
         if name == "AlphaVector":
             self._begin_set(attributes, line)
         elif name in ("Vector", "SparseVector"):
@@ -116,7 +116,7 @@ class _Reader:
             return None
         value = whole(attributes[key].strip())
         if value is None:
-            raise PolicyError(at_line(line, f"{key} is {attributes[key]!r}, not a whole number"))
+            raise PolicyError(at_line(line, f"{key} is {brief(attributes[key])}, not a whole number"))
         return value
 
     def end(self, name: str, text: str, line: int) -> None:
@@ -142,7 +142,7 @@ class _Reader:
             raise PolicyError(at_line(line, told))
         s = whole(words[0])
         if s is None or s >= self.model.n_states:
-            raise PolicyError(at_line(line, f"state {words[0]!r} is not between 0 and {self.model.n_states - 1}"))
+            raise PolicyError(at_line(line, f"state {brief(words[0])} is not between 0 and {self.model.n_states - 1}"))
         if s in self._given:
             raise PolicyError(at_line(line, f"state {s} is given twice"))
         self._given.add(s)
@@ -164,7 +164,7 @@ class _Reader:
 def _finite(word: str, line: int) -> float:
     value = number(word)
     if value is None:
-        raise PolicyError(at_line(line, f"{word!r} is not a finite number"))
+        raise PolicyError(at_line(line, f"{brief(word)} is not a finite number"))
     return value
 
 
