@@ -27,7 +27,8 @@ with atheris.instrument_imports(include=["rcpomdp.io", "zipfile"]):
     from rcpomdp.io.foreign_policies import read_policy, write_policy
     from rcpomdp.io.policy_file import load_policy, policy_info, save_policy
 
-warnings.simplefilter("ignore")  # zipfile's, of names that stand twice in an archive
+warnings.simplefilter("error")
+warnings.filterwarnings("ignore", "Duplicate name")  # zipfile's, of our own packing
 MODEL = rc.problems.make("tiger")
 FOLDER = tempfile.mkdtemp()
 KINDS = (".policy", ".alpha", ".pg", ".rcp", "packed")

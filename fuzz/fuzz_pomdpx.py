@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import tempfile
+import warnings
 
 import atheris
 
@@ -22,6 +23,7 @@ with atheris.instrument_imports(include=["rcpomdp.io", "xml"]):
     from rcpomdp.io.pomdpx_reader import read_pomdpx
     from rcpomdp.io.pomdpx_writer import write_pomdpx
 
+warnings.simplefilter("error")
 # Small limits, so that no time is spent on models that are merely large.
 pomdpx_reader.MOST_STATES, pomdpx_reader.MOST_ROWS, pomdpx_tables.MOST_CELLS = 2000, 4000, 20_000
 

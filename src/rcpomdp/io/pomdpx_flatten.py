@@ -107,7 +107,8 @@ def flatten(factored: Factored) -> dict[str, Any]:
     reward: FloatArray | None = None
     for table in factored.reward.values():
         part = _expected(table, rows, after, words, moved, told)
-        reward = part if reward is None else reward + part  # never 0 + part, which would lose a -0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # the model refuses what is not finite
+            reward = part if reward is None else reward + part  # never 0 + part, which would lose a -0.0
     assert reward is not None  # the reader has asked for one
     return {
         "transition": _matrices(moved.owner, moved.packed, moved.probability, m, (n, n)),
@@ -127,10 +128,8 @@ def _in_order(tables: Mapping[str, Table]) -> list[Table]:
     while left:
         ready = [name for name, t in left.items() if not any(p.name in left and p.name != name for p in t.parents)]
         if not ready:
-            name, table = next(iter(left.items()))
-            raise refuse(
-                table.line, f"the variables {', '.join(map(repr, left))} are parents of each other in a circle"
-            )
+            circle = ", ".join(map(repr, left))
+            raise refuse(next(iter(left.values())).line, f"the parents of {circle} go round in a circle")
         for name in ready:
             done[name] = left.pop(name)
     return list(done.values())

@@ -16,6 +16,7 @@ from ..errors import ModelError
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_flatten import Factored, StateVariable, flatten
+from .pomdpx_grammar import CHILDREN, FUNCTIONS, ONCE, TEXTS, check_element
 from .pomdpx_pragma import COST_TARGET, TARGET, Pragma
 from .pomdpx_tables import Room, Table, Variable, refuse
 from .safe_xml import brief, nearest, read_xml
@@ -23,41 +24,6 @@ from .safe_xml import brief, nearest, read_xml
 MOST_STATES = 10_000_000
 MOST_ROWS = 20_000_000  # states times actions
 _LONGEST_NAME = 1000
-_FUNCTIONS = ("InitialStateBelief", "StateTransitionFunction", "ObsFunction", "RewardFunction")
-_CHILDREN: dict[str, tuple[str, ...]] = {
-    "": ("pomdpx",),
-    "pomdpx": ("Description", "Discount", "Variable", *_FUNCTIONS),
-    "Description": (),
-    "Discount": (),
-    "Variable": ("StateVar", "ObsVar", "ActionVar", "RewardVar"),
-    "StateVar": ("NumValues", "ValueEnum"),
-    "ObsVar": ("NumValues", "ValueEnum"),
-    "ActionVar": ("NumValues", "ValueEnum"),
-    "RewardVar": (),
-    "NumValues": (),
-    "ValueEnum": (),
-    **dict.fromkeys(_FUNCTIONS[:3], ("CondProb",)),
-    "RewardFunction": ("Func",),
-    "CondProb": ("Var", "Parent", "Parameter"),
-    "Func": ("Var", "Parent", "Parameter"),
-    "Var": (),
-    "Parent": (),
-    "Parameter": ("Entry", "DAG"),
-    "DAG": (),
-    "Entry": ("Instance", "ProbTable", "ValueTable"),
-    "Instance": (),
-    "ProbTable": (),
-    "ValueTable": (),
-}
-_ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "StateVar": ("vnamePrev", "vnameCurr", "fullyObs"),
-    "ObsVar": ("vname",),
-    "ActionVar": ("vname",),
-    "RewardVar": ("vname",),
-    "Parameter": ("type",),
-}
-_TEXTS = {name for name, children in _CHILDREN.items() if not children} - {"RewardVar"}
-_ONCE = ("Discount", "Variable", *_FUNCTIONS)
 _LETTERS = {"StateVar": "s", "ObsVar": "o", "ActionVar": "a"}
 
 
@@ -82,13 +48,13 @@ class _Reader:
         self.discount: float | None = None
         self._room = Room()
         self._open: list[str] = [""]
-        self._done: dict[str, int] = {}  # those of _ONCE, and their lines
+        self._done: dict[str, int] = {}  # those of ONCE, and their lines
         self._names: set[str] = set()  # of all variables
         self._before: dict[str, Variable] = {}
         self._after: dict[str, Variable] = {}
         self._root_line = 1
-        self._begin = {name: getattr(self, f"_begin_{name.lower()}", None) for name in _CHILDREN}
-        self._finish = {name: getattr(self, f"_end_{name.lower()}", None) for name in _CHILDREN}
+        self._begin = {name: getattr(self, f"_begin_{name.lower()}", None) for name in CHILDREN}
+        self._finish = {name: getattr(self, f"_end_{name.lower()}", None) for name in CHILDREN}
         self._clear_variable({}, 0)
         self._clear_function(0)
         self._clear_entry()
@@ -99,21 +65,12 @@ class _Reader:
         if above == "Description":
             self._open.append("Description")  # whatever is said there, in whatever elements
             return
-        allowed = _CHILDREN[above]
-        if name not in allowed:
-            if not above:
-                raise refuse(line, f"the file begins with {brief(name)}, not <pomdpx>")
-            raise refuse(line, f"element {brief(name)} is not expected in <{above}>{nearest(name, allowed)}")
-        if name in _ATTRIBUTES:
-            known = _ATTRIBUTES[name]
-            for key in attributes:
-                if key not in known:
-                    raise refuse(line, f"<{name}> has no attribute {brief(key)}{nearest(key, known)}")
-        if name in _ONCE:
+        check_element(name, attributes, above, line)
+        if name in ONCE:
             if name in self._done:
                 raise refuse(line, f"<{name}> is given twice")
             self._done[name] = line
-        if name in _FUNCTIONS and not self.factored.states:
+        if name in FUNCTIONS and not self.factored.states:
             raise refuse(line, f"<{name}> comes before <Variable>")
         self._open.append(name)
         begin = self._begin[name]
@@ -123,7 +80,7 @@ class _Reader:
     def end(self, name: str, text: str, line: int) -> None:
         """Take in an element."""
         name = self._open.pop()
-        if name not in _TEXTS and text.strip():
+        if name not in TEXTS and text.strip():
             raise refuse(line, f"<{name}> has text in it: {brief(text)}")
         finish = self._finish[name]
         if finish is not None:
