@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -266,7 +267,12 @@ def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
     version = np.lib.format.read_magic(content)
     if version != (1, 0):
         raise PolicyError(f"array {i} has an unknown layout")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy warns where it has to guess what a header means; ours are plain
+        try:
+            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
+        except UserWarning:
+            raise PolicyError(f"array {i} has an unknown layout") from None
     if dtype.str not in _DTYPES or fortran_order or min(shape, default=0) < 0:
         raise PolicyError(f"array {i} has an unknown layout")
     body = content.getbuffer()[content.tell() :]
