@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import beliefs as beliefs
     from . import bounds as bounds
+    from . import io as io
     from . import policies as policies
     from . import problems as problems
     from ._to_gymnasium import to_gymnasium as to_gymnasium
@@ -65,7 +66,7 @@ _HOME = {
     "to_gymnasium": "_to_gymnasium",
     "verify": "verification",
 }
-_MODULES = ["beliefs", "bounds", "policies", "problems"]
+_MODULES = ["beliefs", "bounds", "io", "policies", "problems"]
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - all of them are strings
 

@@ -110,9 +110,14 @@ def model_of_file(
     unless another is given.
     """
     from .io import policy_info
+    from .io.foreign_policies import is_foreign
 
-    facts = policy_info(path)
     given = parameters(param)
+    if is_foreign(path):
+        if problem is None:
+            raise InputError(f"policy file {path!r} does not name its problem; give it with --problem")
+        return problem, model(problem, param, budget), {"claims": None}
+    facts = policy_info(path)
     own = facts["problem"]
     if problem is None:
         if own is None:

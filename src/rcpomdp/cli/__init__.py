@@ -18,6 +18,7 @@ from ..errors import InputError
 from . import (  # noqa: F401 - each module adds its commands
     check,
     convert,
+    graph,
     plot,
     problems,
     report,

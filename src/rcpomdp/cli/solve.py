@@ -56,6 +56,7 @@ def _solve(
     announce_compilation()
     from ..io import save_policy
     from ..io.atomic import check_writable
+    from ..io.policy_file import check_ending
     from ..solvers import ONLINE, registry, solve
 
     solver = solver or arguments.default_solver()
@@ -64,6 +65,7 @@ def _solve(
             raise InputError(
                 f"the policy of {solver} solves while it runs, and cannot be saved; simulate it with --runs"
             )
+        check_ending(out)
         check_writable(out)
     flags = {
         "variant": variant,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 from .atomic import whole_file
+from .foreign_policies import is_foreign, read_policy
+from .readable import check_readable
 
 FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
@@ -44,11 +47,14 @@ def save_policy(
 ) -> None:
     """Save a policy for `model`; the file appears whole or not at all.
 
+    The endings of other programs' policy files are theirs: `write_policy` writes those.
+
     Parameters
     ----------
     claims : what is said of the policy, such as "reward", "cost", "lower" and "upper"; `verify` checks them
     problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
     """
+    check_ending(path)
     arrays: list[AnyArray] = []
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -80,10 +86,23 @@ def save_policy(
 
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
-    """The policy in a file, for the model it was made for (its budget may differ)."""
+    """The policy in a file, for the model it was made for (its budget may differ).
+
+    A file of another program, by its ending, is read by `read_policy`; it does not say for which model it was made.
+    """
+    if is_foreign(path):
+        return read_policy(path, model)
     with _opened(path) as (archive, header, shown):
         _check_model(header, model, shown)
         return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name that would be taken for another program's policy."""
+    if is_foreign(path):
+        raise PolicyError(
+            f"{os.fsdecode(path)!r} is the name of another program's policy; save as .rcp, or use rc.io.write_policy"
+        )
 
 
 def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -92,6 +111,8 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     Keys: "policy" (its kind and sizes), "model" (name, fingerprint, budget; None is unlimited), "claims" and "problem"
     (None where the file has none), "format_version" and "library_version".
     """
+    if is_foreign(path):
+        raise PolicyError(f"{os.fsdecode(path)!r} is another program's policy file, which says nothing of itself")
     with _opened(path) as (archive, header, _):
         model, claims, problem = header["model"], header.get("claims"), header.get("problem")
         if not isinstance(model["budget"], list) or not isinstance(claims, dict | None):
@@ -113,11 +134,8 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any], str]]:
     """A policy file, its header, and how to call it; whatever is wrong with it becomes one sentence."""
+    check_readable(path, "policy file", PolicyError)
     shown = repr(os.fsdecode(path))
-    if not os.path.exists(path):
-        raise PolicyError(f"policy file {shown} does not exist")
-    if not os.path.isfile(path):
-        raise PolicyError(f"{shown} is not a file")
     try:
         with zipfile.ZipFile(os.fsdecode(path)) as archive:
             yield archive, _header(archive, shown), shown
@@ -249,7 +267,12 @@ def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
     version = np.lib.format.read_magic(content)
     if version != (1, 0):
         raise PolicyError(f"array {i} has an unknown layout")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy warns where it has to guess what a header means; ours are plain
+        try:
+            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
+        except UserWarning:
+            raise PolicyError(f"array {i} has an unknown layout") from None
     if dtype.str not in _DTYPES or fortran_order or min(shape, default=0) < 0:
         raise PolicyError(f"array {i} has an unknown layout")
     body = content.getbuffer()[content.tell() :]

@@ -50,9 +50,7 @@ class Runs(NamedTuple):
     probs: FloatArray  # [n, room]
     weight: FloatArray  # [n] γ^t
     spent: FloatArray  # [n, K] W: Σ γ^τ C_k(b_τ, a_τ) so far
-    left: (
-        FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, (ĉ − W) / γ^t; below 0 where W is above its limit
-    )
+    left: FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, (ĉ − W) / γ^t; below 0 where W is above its limit
     block: BitArray  # [n, 4] the block's generator at its beginning: x and c, each as its high and its low word
     place: IntArray  # [n] of the run in its block
     bits: BitArray  # [n, 2] x after the last number drawn

@@ -4,7 +4,9 @@ from .alpha import AlphaPolicy, fib, qmdp
 from .base import Batch, BatchPolicy, Policy
 from .budgeted import BudgetedAlphaPolicy
 from .controller import ControllerPolicy, blind
+from .graph import PolicyGraph, policy_graph
 from .mixture import MixturePolicy
+from .node_vectors import node_vectors
 from .random import RandomPolicy
 
 __all__ = [
@@ -15,8 +17,11 @@ __all__ = [
     "ControllerPolicy",
     "MixturePolicy",
     "Policy",
+    "PolicyGraph",
     "RandomPolicy",
     "blind",
     "fib",
+    "node_vectors",
+    "policy_graph",
     "qmdp",
 ]

@@ -25,7 +25,9 @@ def is_path(text: str) -> bool:
     """Whether a text means a policy file rather than one of `NAMES`."""
     if text.partition(":")[0] == "blind" or text in NAMES:
         return False
-    return os.path.exists(text) or os.sep in text or text.endswith(".rcp")
+    from ..io.foreign_policies import is_foreign
+
+    return os.path.exists(text) or os.sep in text or text.endswith(".rcp") or is_foreign(text)
 
 
 def from_name(model: CPOMDP, text: str) -> Policy[Any]:

@@ -1,0 +1,48 @@
+"""``rcpomdp graph``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from .. import arguments
+from ..errors import InputError
+from .common import Parameters, app, say
+
+_FORMATS = ("dot", "json")
+
+
+@app.command("graph")
+def _graph(
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    param: Parameters = None,
+    format_: Annotated[str, typer.Option("--format", metavar="dot|json", help="What to write.")] = "dot",
+    max_nodes: Annotated[
+        int | None, typer.Option(min=1, help="Most nodes, those that are met first; all that can be reached.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write to a file instead of stdout.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Draw a controller: its nodes and where observations lead, for GraphViz or as JSON."""
+    if format_ not in _FORMATS:
+        raise InputError(f"format {format_!r} is neither dot nor json")
+    _, model, _ = arguments.model_of_file(policy, problem, param, None)
+    from ..io import load_policy
+    from ..io.atomic import whole_file
+    from ..policies import policy_graph
+
+    graph = policy_graph(load_policy(policy, model), model, max_nodes)
+    if as_json or format_ == "json":
+        written = json.dumps(graph.to_json(), indent=2, allow_nan=False) + "\n"
+    else:
+        written = graph.to_dot()
+    if graph.omitted:
+        say(f"{graph.omitted:,} of {len(graph.nodes) + graph.omitted:,} nodes are left out")
+    if out is None:
+        print(written, end="")
+    else:
+        with whole_file(out) as file:
+            file.write(written.encode())
