@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .errors import ProblemError as ProblemError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
+    from .explorer import Explanation as Explanation
+    from .explorer import explain as explain
     from .io import load_policy as load_policy
     from .io import policy_info as policy_info
     from .io import save_policy as save_policy
@@ -41,6 +43,7 @@ _HOME = {
     "CPOMDP": "model",
     "Classes": "classes",
     "Evaluation": "evaluation",
+    "Explanation": "explorer",
     "InputError": "errors",
     "ModelError": "errors",
     "PolicyError": "errors",
@@ -49,6 +52,7 @@ _HOME = {
     "Simulation": "simulation",
     "Verification": "verification",
     "evaluate": "evaluation",
+    "explain": "explorer",
     "load_policy": "io",
     "observability_classes": "classes",
     "policy_info": "io",
