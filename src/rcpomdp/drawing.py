@@ -85,7 +85,7 @@ class Line(NamedTuple):
     role: str
     strength: float = 1.0
     title: str = ""
-    width: float = 0.03
+    width: float = 0.02
 
 
 class Text(NamedTuple):

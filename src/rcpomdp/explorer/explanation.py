@@ -123,6 +123,8 @@ class Explanation:
         if verdict.word == BREAKS:
             for k, name in enumerate(self.model.costs):
                 left = f"and {self.left[k]:.6g} is left"
+                if self.left[k] + self.slack[k] < 0:
+                    return f"more {name} is spent already than there was"
                 if option.cost_lo[k] > self.left[k] + self.slack[k]:
                     return f"it must expect {name} of {option.cost_lo[k]:.6g} at least, {left}"
                 if option.stairs[k][0].need > self.left[k] + self.slack[k]:
