@@ -15,11 +15,12 @@ several costs each has its own staircase, and the lowest counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from .. import beliefs
 from .._types import FloatArray
 from ..beliefs import Belief
 from ..bounds import cost_fib_vectors, fib_vectors
@@ -27,6 +28,7 @@ from ..bounds.blind import blind_vectors
 from ..model import CPOMDP
 
 TAKEN, BREAKS, WORSE, OPEN = "taken", "breaks the budget", "worse", "not proven worse"
+_TOGETHER = 256  # beliefs
 _RELATIVE = 1e-7  # by which a reward must be lower to count as worse: far above rounding
 
 
@@ -83,49 +85,80 @@ class Bounds:
         above = fib_vectors(model)
         below = blind_vectors(model, model.reward[None])[:, 0]
         costs = [cost_fib_vectors(model, k) for k in range(model.n_costs)]
-        # One row per state, so that a belief gathers whole rows: [S, (2 + K) · A].
-        self._vectors = np.ascontiguousarray(np.concatenate([above, below, *costs]).T)
+        ones = np.ones((1, model.n_states))  # sums up to the probability of an observation
+        self._vectors = np.ascontiguousarray(np.concatenate([above, below, *costs, ones]).T)  # [S, (2 + K) A + 1]
         self._gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
+        self._seen = [sp.csc_array(z) for z in model.observation]
 
     def at(self, belief: Belief) -> list[Alternative]:
         """All actions at a belief, in their order."""
-        now = np.tensordot(self._gain[:, belief.states], belief.probabilities, (1, 0))  # [1 + K, A]
-        return [self._alternative(belief, a, now[:, a]) for a in range(self.model.n_actions)]
+        return next(iter(self.at_all([belief])))
 
-    def _alternative(self, belief: Belief, a: int, now: FloatArray) -> Alternative:
-        model, gamma = self.model, self.model.discount
-        followed = beliefs.branches(model, belief, a)
-        p = np.array([branch.probability for branch in followed])
-        bounds = np.array([b.probabilities @ self._vectors[b.states] for _, _, b in followed])
-        bounds = bounds.reshape(len(followed), 2 + model.n_costs, model.n_actions)
-        above, below, costs = bounds[:, 0], bounds[:, 1], bounds[:, 2:]
-        return Alternative(
-            a,
-            float(now[0] + gamma * (p @ below.max(axis=1))),
-            float(now[0] + gamma * (p @ above.max(axis=1))),
-            now[1:],
-            now[1:] + gamma * (p @ costs.min(axis=2)),
-            tuple(_staircase(now[0], now[1 + k], gamma, p, above, costs[:, k]) for k in range(model.n_costs)),
-        )
+    def at_all(self, given: Sequence[Belief]) -> Iterator[list[Alternative]]:
+        """The same for many beliefs, which are worked on together."""
+        for first in range(0, len(given), _TOGETHER):
+            part = given[first : first + _TOGETHER]
+            pointer = np.cumsum([0, *(b.states.size for b in part)])
+            states, p = (np.concatenate(rows) for rows in zip(*part, strict=True))
+            rows: Any = sp.csr_array((p, states, pointer), shape=(len(part), self.model.n_states))
+            by_action = [self._alternatives(rows, a) for a in range(self.model.n_actions)]
+            yield from map(list, zip(*by_action, strict=True))
+
+    def _alternatives(self, rows: Any, a: int) -> list[Alternative]:
+        """One action at the beliefs in `rows`, [B, S]."""
+        model, gamma, n_costs = self.model, self.model.discount, self.model.n_costs
+        now = (rows @ self._gain[:, :, a].T).T  # [1 + K, B]
+        after = rows @ model.transition[a]
+        seen = self._seen[a]
+        # All values are weighed with p(o), as Bayes' rule would divide by it only to have it multiplied again.
+        weighed = np.stack(
+            [after @ (seen[:, [o]].toarray() * self._vectors) for o in np.flatnonzero(np.diff(seen.indptr))], axis=1
+        )  # [B, O, (2 + K) A + 1]
+        p = weighed[:, :, -1]
+        split = weighed[:, :, :-1].reshape(*p.shape, 2 + n_costs, model.n_actions)
+        above, below, costs = split[:, :, 0], split[:, :, 1], split[:, :, 2:]
+        reward_lo = now[0] + gamma * below.max(axis=2).sum(axis=1)
+        reward_hi = now[0] + gamma * above.max(axis=2).sum(axis=1)
+        cost_lo = now[1:].T + gamma * costs.min(axis=3).sum(axis=1)  # [B, K]
+        certain = np.where(p > 0, p, 1.0)[:, :, None]
+        stairs = [_staircases(now[0], now[1 + k], gamma, above, costs[:, :, k] / certain) for k in range(n_costs)]
+        return [
+            Alternative(
+                a, float(reward_lo[i]), float(reward_hi[i]), now[1:, i], cost_lo[i], tuple(s[i] for s in stairs)
+            )
+            for i, (lo, hi) in enumerate(zip(reward_lo, reward_hi, strict=True))
+        ]
 
 
-def _staircase(
-    reward: float, cost: float, gamma: float, p: FloatArray, above: FloatArray, needs: FloatArray
-) -> tuple[Stair, ...]:
-    """The most that can be earned by what is left, from bounds on what follows each observation, [O, A]."""
-    order = np.argsort(needs, axis=1, kind="stable")
-    need = cost + gamma * np.take_along_axis(needs, order, axis=1)
-    best = np.maximum.accumulate(np.take_along_axis(above, order, axis=1), axis=1)
-    first = float(need[:, 0].max())  # below this some observation leaves nothing that keeps the budget
-    here = (need <= first).sum(axis=1) - 1  # the last action that this allows
-    total = reward + gamma * float(p @ best[np.arange(len(p)), here])
-    rise: Any = gamma * p[:, None] * np.diff(best, axis=1)
-    later = (need[:, 1:] > first) & (rise > 0)
-    stairs = [Stair(first, total)]
-    for step in np.argsort(need[:, 1:][later], kind="stable"):
-        at, total = float(need[:, 1:][later][step]), total + float(rise[later][step])
-        if at <= stairs[-1].need:
-            stairs[-1] = Stair(stairs[-1].need, total)
-        else:
-            stairs.append(Stair(at, total))
-    return tuple(stairs)
+def _staircases(
+    reward: FloatArray, cost: FloatArray, gamma: float, above: FloatArray, needs: FloatArray
+) -> list[tuple[Stair, ...]]:
+    """The most that can be earned by what is left, for B beliefs.
+
+    Parameters
+    ----------
+    reward, cost : [B] of this step
+    above : [B, O, A] bounds on the reward after each observation, weighed with its probability
+    needs : [B, O, A] what each action costs there at least
+    """
+    order = np.argsort(needs, axis=2, kind="stable")
+    need = cost[:, None, None] + gamma * np.take_along_axis(needs, order, axis=2)
+    best = np.maximum.accumulate(np.take_along_axis(above, order, axis=2), axis=2)
+    first = need[:, :, 0].max(axis=1)  # below this some observation leaves nothing that keeps the budget
+    allowed = need <= first[:, None, None]
+    total = reward + gamma * np.where(allowed, best, -np.inf).max(axis=2).sum(axis=1)
+    rise = gamma * np.diff(best, axis=2)
+    later = ~allowed[:, :, 1:] & (rise > 0)
+    found = []
+    for i, more in enumerate(later.any(axis=(1, 2)).tolist()):
+        stairs = [Stair(float(first[i]), float(total[i]))]
+        if more:
+            steps = zip(need[i, :, 1:][later[i]].tolist(), rise[i][later[i]].tolist(), strict=True)
+            for at, gain in sorted(steps):
+                reached = stairs[-1].reward + gain
+                if at <= stairs[-1].need:
+                    stairs[-1] = Stair(at, reached)
+                else:
+                    stairs.append(Stair(at, reached))
+        found.append(tuple(stairs))
+    return found

@@ -26,7 +26,7 @@ from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, Mixtu
 from .alternatives import Bounds
 from .explanation import slack_of
 from .risk import risks
-from .walk import ENDED, HistoryGraph, starts, walk
+from .walk import HistoryGraph, starts, walk
 
 MOST_NODES = 5_000
 _SHOWN = 8  # states of a belief
@@ -78,6 +78,7 @@ def page(
     graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
     beliefs = _Beliefs(model, drawing)
     shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
+    beliefs.judge()
     data = {
         "model": {
             "name": model.name,
@@ -133,13 +134,9 @@ def _colours() -> str:
 
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
     risk = risks(graph)
-    acting = [action != ENDED for action in graph.action]
     weights = [start.weight for start in starts(graph.model, side.policy, seed)]
     exact = bool((graph.values[:, :, 1] - graph.values[:, :, 0] <= 1e-9 * (1 + np.abs(graph.values[:, :, 0]))).all())
     number = [beliefs.add(belief) for belief in graph.beliefs]
-    for b, acts in zip(graph.belief, acting, strict=True):
-        if acts:
-            beliefs.judge(number[b], graph.beliefs[b])
     return {
         "title": side.title,
         "about": ", ".join(filter(None, [side.about, _kind(side.policy)])),
@@ -177,7 +174,7 @@ class _Beliefs:
 
     def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
         self.model, self.drawing = model, drawing
-        self.bounds = Bounds(model)
+        self._beliefs: list[Belief] = []
         self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, marks, alternatives]
         self.states: dict[str, int] = {}
         self.shapes: dict[tuple[Any, ...], int] = {}
@@ -188,6 +185,7 @@ class _Beliefs:
         key = belief.states.tobytes() + belief.probabilities.round(12).tobytes()
         if key not in self._index:
             self._index[key] = len(self.rows)
+            self._beliefs.append(belief)
             likely = np.argsort(-belief.probabilities, kind="stable")[:_SHOWN]
             shown: list[float] = []
             for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
@@ -197,10 +195,12 @@ class _Beliefs:
             self.rows.append([shown, belief.states.size - likely.size, numbers, None])
         return self._index[key]
 
-    def judge(self, number: int, belief: Belief) -> None:
-        """Add what is proven of every action."""
-        if self.rows[number][3] is None:
-            self.rows[number][3] = [
+    def judge(self) -> None:
+        """Add what is proven of every action, where the process goes on."""
+        going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
+        options = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        for i, found in zip(going, options, strict=True):
+            self.rows[i][3] = [
                 [
                     _digits(option.reward_lo),
                     _digits(option.reward_hi),
@@ -208,7 +208,7 @@ class _Beliefs:
                     [_digits(c, 14) for c in option.cost_lo.tolist()],
                     [_flat((_digits(s.need, 14), _digits(s.reward)) for s in stairs) for stairs in option.stairs],
                 ]
-                for option in self.bounds.at(belief)
+                for option in found
             ]
 
 
