@@ -14,7 +14,7 @@ from .._types import FloatArray
 from ..beliefs import Belief
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
-from ..policies import Policy
+from ..policies import ControllerPolicy, Policy
 from .alternatives import BREAKS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
 from .walk import ENDED, HistoryGraph, Start, starts, walk
 
@@ -207,7 +207,8 @@ def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
 
 
 def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None) -> Explanation:
-    graph = walk(model, way.places, max(_MOST_NODES, len(way.places)))
+    exact = isinstance(way.places[0].policy, ControllerPolicy)  # then nothing beyond these places matters
+    graph = walk(model, way.places, 0 if exact else _MOST_NODES)
     left, slack, broken = model.budget.copy(), slack_of(model), None
     for step, node in enumerate(graph.roots):
         over = graph.values[node, 1:, 0] > left + slack

@@ -26,7 +26,7 @@ from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, Mixtu
 from .alternatives import Bounds
 from .explanation import slack_of
 from .risk import risks
-from .walk import HistoryGraph, starts, walk
+from .walk import HistoryGraph, belief_key, starts, walk
 
 MOST_NODES = 5_000
 _SHOWN = 8  # states of a belief
@@ -182,7 +182,7 @@ class _Beliefs:
 
     def add(self, belief: Belief) -> int:
         """The number of a belief."""
-        key = belief.states.tobytes() + belief.probabilities.round(12).tobytes()
+        key = belief_key(belief)
         if key not in self._index:
             self._index[key] = len(self.rows)
             self._beliefs.append(belief)

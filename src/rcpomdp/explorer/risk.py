@@ -45,7 +45,7 @@ def risks(graph: HistoryGraph) -> Risk:
 
     for _ in range(_SWEEPS):
         before, most = most, np.maximum(expected, ahead())
-        if (most <= before + tolerance).all():
+        if (most <= before + (1 - gamma) * tolerance).all():
             break
     leads = now[owner] + gamma * most[child] >= (ahead() - tolerance)[owner]
     leads &= (ahead() > expected + tolerance)[owner]

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from .. import beliefs
-from .._types import FloatArray
+from .._types import AnyArray, FloatArray
 from ..beliefs import Belief
 from ..bounds import cost_fib_vectors, fib_vectors
 from ..evaluation import controller_values
@@ -30,7 +30,7 @@ from ..policies import ControllerPolicy, MixturePolicy, Policy
 
 ENDED = -1  # in place of an action: the process has surely ended
 NOT_EXPLORED = -1  # in place of a node
-_DIGITS = 12  # to which beliefs agree that are one
+_DIGITS = 10  # to which the probabilities of beliefs agree that are one
 
 
 class Start(NamedTuple):
@@ -119,7 +119,7 @@ class _Walker:
         return n
 
     def _belief(self, belief: Belief) -> int:
-        key = belief.states.tobytes() + belief.probabilities.round(_DIGITS).tobytes()
+        key = belief_key(belief)
         i = self.belief_index.setdefault(key, len(self.beliefs))
         if i == len(self.beliefs):
             self.beliefs.append(belief)
@@ -224,11 +224,21 @@ class _AnyPolicy:
         return np.array([below, above]).T
 
 
+def belief_key(belief: Belief) -> bytes:
+    """The same for beliefs that are taken for one: Bayes' rule keeps ratios, so they stay as near to each other."""
+    return belief.states.tobytes() + _rounded(belief.probabilities).tobytes()
+
+
+def _rounded(values: AnyArray) -> AnyArray:
+    """Numbers rounded relative to their size."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(mantissa.round(_DIGITS), exponent)
+
+
 def frozen(state: Any) -> Hashable:
     """A policy's state as something to compare; what cannot be compared equals nothing else."""
     if isinstance(state, np.ndarray):
-        rounded = state.round(_DIGITS) if state.dtype.kind == "f" else state
-        return state.dtype.str, state.shape, rounded.tobytes()
+        return state.dtype.str, state.shape, (_rounded(state) if state.dtype.kind == "f" else state).tobytes()
     if isinstance(state, tuple | list):
         return type(state), tuple(map(frozen, state))
     if isinstance(state, dict):

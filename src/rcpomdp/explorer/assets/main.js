@@ -153,6 +153,7 @@ function play() {
     const { edges } = nodeOf(side, placesNow()[side].node);
     const edge = edges.find((e) => (u -= e.p) < 0) || edges.at(-1);
     if (!choose(side, edge.o, false)) return stop("this branch is not explored further");
+    if (goesOn() < 0) return stop("the run is over");
     timer = setTimeout(step, STEP_MILLISECONDS);
   };
   note(`run ${runs}`);
