@@ -1,7 +1,8 @@
 """How quick the policy explorer is with a policy of more than 20,000 nodes. Prints what it measures.
 
-The policy is QMDP's for Tag, whose beliefs do not repeat. Needs Playwright for Python and a Chromium of the system for
-the second half: a click is timed inside the page, from the click to the next frame that the browser has painted.
+The policy takes random actions in CRS(5,7), drawn once: no two of its histories go on alike. The second half needs
+Playwright for Python and a Chromium of the system: a click is timed inside the page, from the click to the next frame
+that the browser has painted.
 
 python benchmarks/explorer.py [NODES]
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 import rcpomdp as rc
 from rcpomdp.explorer.page import Side, page
 
-CLICKS = 60
+CLICKS = 100
 # Two frames: the first begins after the click was handled, the second after that frame was painted.
 TIMED_CLICK = """(selector) => new Promise((done) => {
   const button = document.querySelector(selector);
@@ -32,20 +33,20 @@ TIMED_CLICK = """(selector) => new Promise((done) => {
 
 def main() -> None:
     nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 20_500
-    model = rc.problems.make("tag")
-    policy = rc.policies.qmdp(model)
-    page(model, [Side("qmdp", policy)], most_nodes=10)  # compiles
+    model = rc.problems.make("crs-5-7")
+    drawing = rc.problems.get("crs-5-7").draw(model)
+    sides = [Side("random", rc.policies.RandomPolicy(model))]
+    page(model, sides, drawing, most_nodes=10)  # compiles
     before = time.perf_counter()
-    made = page(model, [Side("qmdp", policy)], most_nodes=nodes)
-    print(
-        f"page of {made.nodes[0]:,} nodes: {time.perf_counter() - before:.1f} s, {len(made.html.encode()) / 1e6:.1f} MB"
-    )
+    made = page(model, sides, drawing, most_nodes=nodes)
+    seconds, size = time.perf_counter() - before, len(made.html.encode()) / 1e6
+    print(f"page of {made.nodes[0]:,} nodes: {seconds:.1f} s, {size:.1f} MB")
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         print("no Chromium is installed: clicks are not measured")
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tag.html"
+        path = Path(folder) / "page.html"
         path.write_text(made.html, encoding="utf-8")
         measure(browser, path.as_uri())
 
@@ -62,11 +63,10 @@ def measure(browser: str, address: str) -> None:
         print(f"opened in {time.perf_counter() - before:.2f} s")
         handled, painted, deepest = [], [], 0
         for i in range(CLICKS):
-            # Deeper and deeper, now and then back, so that the tree of visited histories grows.
-            choice = f"li:nth-child({1 + i % 2}) .observe:not(:disabled)"
-            found = shown.evaluate(TIMED_CLICK, choice) or shown.evaluate(TIMED_CLICK, ".observe:not(:disabled)")
-            if found is None:
-                found = shown.evaluate(TIMED_CLICK, "#restart")
+            # Deeper and deeper, then from the start by other observations, so that the tree of histories grows.
+            rarest = f"li:nth-last-child({1 + i // 7 % 2}) .observe:not(:disabled)"
+            choices = (rarest, ".observe:not(:disabled)", "#restart")
+            found = next(filter(None, (shown.evaluate(TIMED_CLICK, choice) for choice in choices)))
             handled.append(found[0])
             painted.append(found[1])
             deepest = max(deepest, int(shown.get_attribute("[data-what=step]", "data-value") or 0))
