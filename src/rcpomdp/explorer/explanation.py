@@ -169,11 +169,11 @@ def explain(
         raise InputError(f"draw {draw} is not between 1 and {len(begin)}, the number of policies to draw from")
     likeliest = sorted(range(len(begin)), key=lambda i: -begin[i].weight)
     steps = list(history)
-    refused: PolicyError | None = None
+    refused: InputError | None = None
     for i in likeliest if draw is None else [draw - 1]:
         try:
             way = _follow(model, begin[i], steps)
-        except PolicyError as error:  # another draw may take these actions
+        except InputError as error:  # another draw may take these actions and see this
             refused = refused or error
         else:
             return _explained(model, way, i + 1, bounds)

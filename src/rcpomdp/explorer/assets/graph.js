@@ -1,6 +1,6 @@
 // The histories that were visited, as a tree; what may be observed next hangs on as hollow nodes.
 
-const COLUMN = 132, ROW = 46, MARGIN = 26;
+const COLUMN = 132, ROW = 46, MARGIN = 26, LEFT = 100;
 const MOST_DRAWN = 300; // histories that are remembered, and next observations that are drawn
 const MOST_NEXT = 12;
 
@@ -56,7 +56,7 @@ function tree(visited, first, current) {
     const [node, parent, depth, leaving] = stack.pop();
     const children = [...node.children.values()].sort((x, y) => x.o - y.o);
     if (!leaving) {
-      node.x = MARGIN + depth * COLUMN;
+      node.x = LEFT + depth * COLUMN;
       node.parent = parent;
       nodes.push(node);
       stack.push([node, parent, depth, true]);
@@ -73,16 +73,16 @@ const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…
 /** Draw the tree; `go` is called with a visited path, `choose` with a next observation. */
 function graph(visited, first, current, go, choose) {
   const { nodes, rows, here } = tree(visited, first, current);
-  const width = Math.max(...nodes.map((n) => n.x)) + COLUMN - 20;
+  const width = Math.max(...nodes.map((n) => n.x)) + MARGIN;
   const height = MARGIN * 2 + ROW * Math.max(rows - 1, 0) + 12;
   const edges = [], marks = [];
   for (const n of nodes) {
     const open = n.place === null;
     const action = open ? null : nodeOf(n.place.side, n.place.node).action;
     if (n.parent) {
-      const middle = (n.parent.x + n.x) / 2 - 10;
+      const { x, y } = n.parent; // the bend comes first, so that words above the straight rest stay clear of it
       edges.push(
-        s("path", { class: `edge${n.onWay ? " way" : ""}`, d: `M${n.parent.x} ${n.parent.y} C${middle} ${n.parent.y} ${middle} ${n.y} ${n.x} ${n.y}` }),
+        s("path", { class: `edge${n.onWay ? " way" : ""}`, d: `M${x} ${y} C${x + 26} ${y} ${x + 14} ${n.y} ${x + 40} ${n.y} L${n.x} ${n.y}` }),
         s("text", { class: "seen", x: n.x - 12, y: n.y - 7, "text-anchor": "end" }, cut(MODEL.observations[n.o], 14)),
       );
     }
@@ -115,7 +115,7 @@ function graph(visited, first, current, go, choose) {
         s("rect", { class: "touch", x: n.x - 14, y: n.y - 14, width: 28, height: 28 }),
         s("circle", { cx: n.x, cy: n.y, r: n.here ? 9 : 6.5 }),
         begins ? s("path", { class: "cross", d: `M${n.x - 3.5} ${n.y - 3.5}l7 7m0 -7l-7 7` }) : null,
-        n.visited ? s("text", { class: "does", x: n.x, y: n.y + 23, "text-anchor": n.parent ? "middle" : "start", dx: n.parent ? 0 : -9 }, cut(words, 17)) : null,
+        n.visited ? s("text", { class: "does", x: n.x + 8, y: n.y + 23, "text-anchor": "end" }, cut(words, 17)) : null,
       ),
     );
   }

@@ -248,6 +248,7 @@ function start() {
   const counts = DATA.sides.map((side) => `${side.action.length.toLocaleString("en")} nodes${side.complete ? "" : ", the likeliest"}`).join(" and ");
   by("made").textContent = `Made by rcpomdp ${DATA.version}; ${counts}. Nothing leaves this page.`;
   by("risk").hidden = !K;
+  document.body.classList.toggle("plain", !DATA.drawing);
   document.body.classList.toggle("compare", SIDES.length > 1);
   try { const kept = localStorage.getItem("rcpomdp-theme"); if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept; } catch { /* nothing kept */ }
   theme(false);

@@ -104,13 +104,13 @@ function panel(view, walk) {
   const start = side.draws.reduce((sum, [w, n]) => nodeOf(place.side, n).reward.map((v, i) => sum[i] + w * v), [0, 0]);
   const spend = MODEL.costs.map((name, k) => {
     const total = side.draws.reduce((sum, [w, n]) => nodeOf(place.side, n).costs[k].map((v, i) => sum[i] + w * v), [0, 0]);
-    return ` · ${name} ${range(total)}`;
+    return ` · ${name}\u00a0${range(total)}`;
   });
   const drawn = map(node.belief);
   return h("article", { class: "side", "aria-labelledby": `title-${place.side}`, "data-side": place.side },
     h("div", { class: "side-head" },
       h("h2", { id: `title-${place.side}` }, side.title),
-      h("p", { class: "muted" }, `${side.about} · expects reward ${range(start)}${spend.join("")}`),
+      h("p", { class: "muted" }, `${side.about} · expects reward\u00a0${range(start)}${spend.join("")}`),
       side.draws.length > 1
         ? h("label", { class: "draw" }, "Drawn policy ",
             h("select", { onchange: (event) => walk.draw(place.side, Number(event.target.value)) },
@@ -119,7 +119,7 @@ function panel(view, walk) {
     h("div", { class: "status" },
       h("p", { class: "where" }, h("b", {}, "Step ", number("step", place.step)), ` ${seen} · probability `, number("probability", place.probability, percent(place.probability))),
       h("span", { class: `badge ${tone}` }, state)),
-    instead ? h("p", { class: "remark" }, `It could only see ${MODEL.observations[instead]} here, and saw that.`) : null,
+    instead ? h("p", { class: "remark" }, `It could only see “${MODEL.observations[instead]}” here, and saw that.`) : null,
     waiting ? h("p", { class: "remark" }, "That observation cannot be made here: this policy waits. Choose one of its own below.") : null,
     place.broken ? alarm(place, () => walk.go(place.side, place.path.slice(0, place.broken.step))) : null,
     h("div", { class: "cards" },
