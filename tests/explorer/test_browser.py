@@ -176,6 +176,24 @@ def test_policies_over_beliefs_are_walked_too(opened) -> None:
     assert value(shown, "left-0") == pytest.approx(told.left[0])
 
 
+def test_any_number_of_costs_is_shown(opened) -> None:
+    free = rc.problems.make("rs-5-7")
+    shown = opened(made("rs-5-7", rc.policies.blind(free, "east")))
+    assert shown.locator(".gauge").count() == 0
+    assert shown.locator("#risk").is_hidden()
+    shown.keyboard.press("1")
+    assert value(shown, "step") == 1
+    arrays = {"transition": np.ones((2, 1, 1)), "observation": np.ones((2, 1, 1)), "reward": [[1.0, 3.0]]}
+    cost = [[[0.0, 1.0]], [[2.0, 0.0]]]
+    model = rc.CPOMDP(
+        **arrays, cost=cost, budget=[1, None], initial_belief=[1.0], discount=0.5, costs=["energy", "risk"]
+    )
+    shown = opened(page(model, [Side("second", rc.policies.blind(model, 1))]).html)
+    assert (value(shown, "left-0"), value(shown, "expected-0")) == (1, pytest.approx(2))
+    assert shown.locator("[data-what='left-1']").inner_text() == "unlimited"
+    assert "2 of energy where 1 is left" in shown.locator(".alarm").inner_text()
+
+
 def test_unexplored_branches_are_marked(opened, tiger) -> None:
     shown = opened(made("tiger", tiger, most_nodes=1))
     assert shown.locator(".observe:disabled").count() == 2
@@ -278,6 +296,13 @@ def test_the_tree_grows_as_it_is_visited_and_leads_back(opened, tiger_html: str)
     assert shown.locator(".node:not(.next)").count() == 3  # what was visited stays
     shown.click(".node.next >> nth=0")
     assert value(shown, "step") == 2
+    assert shown.locator(".node[tabindex='0']").count() == 1
+    shown.locator(".node[tabindex='0']").focus()
+    shown.keyboard.press("ArrowRight")
+    shown.keyboard.press("ArrowLeft")
+    assert value(shown, "step") == 2  # arrows only look around in the tree
+    shown.keyboard.press("Enter")
+    assert value(shown, "step") == 0
 
 
 def test_a_run_plays_by_itself_to_its_end(opened, rocks) -> None:

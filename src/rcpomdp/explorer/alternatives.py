@@ -88,7 +88,7 @@ class Bounds:
         ones = np.ones((1, model.n_states))  # sums up to the probability of an observation
         self._vectors = np.ascontiguousarray(np.concatenate([above, below, *costs, ones]).T)  # [S, (2 + K) A + 1]
         self._gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-        self._seen = [sp.csc_array(z) for z in model.observation]
+        self._seen = [sp.csc_array(z) for z in model.observation]  # by observation
 
     def at(self, belief: Belief) -> list[Alternative]:
         """All actions at a belief, in their order."""
@@ -109,10 +109,11 @@ class Bounds:
         model, gamma, n_costs = self.model, self.model.discount, self.model.n_costs
         now = (rows @ self._gain[:, :, a].T).T  # [1 + K, B]
         after = rows @ model.transition[a]
-        seen = self._seen[a]
+        met = np.unique(after.indices)
+        after, seen, vectors = after[:, met], self._seen[a][met], self._vectors[met]
         # All values are weighed with p(o), as Bayes' rule would divide by it only to have it multiplied again.
         weighed = np.stack(
-            [after @ (seen[:, [o]].toarray() * self._vectors) for o in np.flatnonzero(np.diff(seen.indptr))], axis=1
+            [after @ (seen[:, [o]].toarray() * vectors) for o in np.flatnonzero(np.diff(seen.indptr))], axis=1
         )  # [B, O, (2 + K) A + 1]
         p = weighed[:, :, -1]
         split = weighed[:, :, :-1].reshape(*p.shape, 2 + n_costs, model.n_actions)

@@ -68,6 +68,15 @@ function tree(visited, first, current) {
   return { nodes, rows: row, here: at };
 }
 
+/** Arrows go from one node to the next; all of them together are one stop of the tabulator. */
+function along(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const open = [...event.currentTarget.parentNode.querySelectorAll(".node:not([aria-disabled])")];
+  const next = step && open[open.indexOf(event.currentTarget) + step];
+  if (next) next.focus();
+  return Boolean(step);
+}
+
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** Draw the tree; `go` is called with a visited path, `choose` with a next observation. */
@@ -101,14 +110,13 @@ function graph(visited, first, current, go, choose) {
           "aria-label": name,
           "aria-disabled": act ? null : "true",
           "aria-current": n.here ? "step" : null,
-          tabindex: act ? 0 : -1,
+          tabindex: -1,
           "data-path": open ? null : n.place.path.join("."),
           onclick: act,
           onkeydown: act && ((event) => {
-            if (event.key === "Enter" || event.key === " ") {
-              event.preventDefault();
-              act();
-            }
+            if (event.key === "Enter" || event.key === " ") act();
+            else if (!along(event)) return;
+            event.preventDefault();
           }),
         },
         s("title", {}, name),
@@ -121,6 +129,7 @@ function graph(visited, first, current, go, choose) {
   }
   const drawn = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Histories visited so far" }, edges, marks);
   const frame = h("div", { class: "scroll" }, drawn);
+  drawn.querySelector(".node:not([aria-disabled])")?.setAttribute("tabindex", "0");
   requestAnimationFrame(() => {
     frame.scrollLeft = Math.max(0, here.x - frame.clientWidth / 2);
     frame.scrollTop = Math.max(0, here.y - frame.clientHeight / 2);

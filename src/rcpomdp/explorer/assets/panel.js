@@ -6,7 +6,7 @@ const WORDS = { taken: "taken", open: "not proven worse", worse: "worse", breaks
 function reason(row, place, node) {
   const attained = node.reward[0];
   if (row.verdict === "taken") return `earns ${range(node.reward)}`;
-  if (row.verdict === "worse") return `at most ${shown(row.most)}, the policy earns ${shown(attained)}`;
+  if (row.verdict === "worse") return `at most ${shown(row.most)}, the policy earns ${shown(attained)}${place.broken ? " by breaking the budget" : ""}`;
   if (row.verdict === "breaks") {
     for (let k = 0; k < K; k++) {
       const d = place.left[k], limit = d + place.slack[k], name = MODEL.costs[k];
