@@ -124,9 +124,7 @@ class Bounds:
         certain = np.where(p > 0, p, 1.0)[:, :, None]
         stairs = [_staircases(now[0], now[1 + k], gamma, above, costs[:, :, k] / certain) for k in range(n_costs)]
         return [
-            Alternative(
-                a, float(reward_lo[i]), float(reward_hi[i]), now[1:, i], cost_lo[i], tuple(s[i] for s in stairs)
-            )
+            Alternative(a, float(lo), float(hi), now[1:, i], cost_lo[i], tuple(s[i] for s in stairs))
             for i, (lo, hi) in enumerate(zip(reward_lo, reward_hi, strict=True))
         ]
 

@@ -16,13 +16,13 @@ from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, Policy
 from .alternatives import BREAKS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
-from .walk import ENDED, HistoryGraph, Start, starts, walk
+from .walk import ENDED, Start, starts, walk
 
 _MOST_NODES = 2_000  # to explore for a policy without exact values
 _SHOWN = 8  # states of a belief in words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """A policy after a history: what it believes, does, has left and expects, and what else it could have done."""
 
@@ -74,15 +74,11 @@ class Explanation:
     def __str__(self) -> str:
         m = self.model
         steps = ", ".join(f"{m.actions[a]}:{m.observations[o]}" for a, o in self.history)
-        order = np.argsort(-self.belief.probabilities, kind="stable")
-        states = [
-            f"{m.states[int(self.belief.states[i])]} {self.belief.probabilities[i]:.4g}"
-            for i in order[:_SHOWN].tolist()
-        ]
-        more = f", and {order.size - _SHOWN} more states" if order.size > _SHOWN else ""
+        states = [f"{m.states[s]} {p:.4g}" for s, p in self._likely()]
+        more = f", and {len(states) - _SHOWN} more states" if len(states) > _SHOWN else ""
         lines = [
             f"{'after ' + steps if steps else 'at the start'} (probability {self.probability:.4g})",
-            f"belief   {', '.join(states)}{more}",
+            f"belief   {', '.join(states[:_SHOWN])}{more}",
             f"action   {'none: the process has ended' if self.action is None else m.actions[self.action]}",
             f"to come  reward {_between(*self.reward)}{self._costs()}",
         ]
@@ -119,7 +115,8 @@ class Explanation:
         exact = "" if self.reward[0] == self.reward[1] else "at least "
         attained = f"the policy earns {exact}{self.reward[0]:.6g}{'' if self.broken is None else ' by breaking it'}"
         if verdict.word in (WORSE, OPEN):
-            return f"within the budget it earns at most {verdict.reward_hi:.6g}, {attained}"
+            where = "within the budget it" if self.model.n_costs else "it"
+            return f"{where} earns at most {verdict.reward_hi:.6g}, {attained}"
         if verdict.word == BREAKS:
             for k, name in enumerate(self.model.costs):
                 left = f"and {self.left[k]:.6g} is left"
@@ -217,27 +214,15 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None) -> Ex
         if step < len(way.history):
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
             left, slack = (left - spent) / (model.discount or 1.0), slack / (model.discount or 1.0)
-    return _at(graph, graph.roots[-1], way, draw, left, slack, broken, bounds)
-
-
-def _at(
-    graph: HistoryGraph,
-    node: int,
-    way: _Way,
-    draw: int,
-    left: FloatArray,
-    slack: FloatArray,
-    broken: tuple[int, int] | None,
-    bounds: Bounds | None,
-) -> Explanation:
+    node = graph.roots[-1]
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     options: list[tuple[Alternative, Verdict]] = []
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
-        found = (bounds or Bounds(graph.model)).at(place.belief)
+        found = (bounds or Bounds(model)).at(place.belief)
         options = [(option, judge(option, action, attained, left, slack)) for option in found]
     return Explanation(
-        model=graph.model,
+        model=model,
         history=tuple(way.history),
         draw=draw,
         probability=place.weight,

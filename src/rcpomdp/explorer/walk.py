@@ -30,6 +30,7 @@ from ..policies import ControllerPolicy, MixturePolicy, Policy
 
 ENDED = -1  # in place of an action: the process has surely ended
 NOT_EXPLORED = -1  # in place of a node
+_SWEEPS = 100  # for bounds on the worst policy, which settle slowly and matter little
 _DIGITS = 10  # to which the probabilities of beliefs agree that are one
 
 
@@ -50,7 +51,7 @@ class Edge(NamedTuple):
     node: int  # or NOT_EXPLORED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HistoryGraph:
     """A policy's histories, those that go on alike being one."""
 
@@ -211,7 +212,7 @@ class _AnyPolicy:
 
     def __init__(self, model: CPOMDP) -> None:
         def most(gain: FloatArray) -> FloatArray:
-            return fib_vectors(model._changed(arrays=model.arrays._replace(reward=gain)))
+            return fib_vectors(model._changed(arrays=model.arrays._replace(reward=gain)), _SWEEPS)
 
         self._above = [fib_vectors(model), *(most(c) for c in model.cost)]
         self._below = [-most(-model.reward), *(cost_fib_vectors(model, k) for k in range(model.n_costs))]
