@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/arcs.py
+	$(BIN)/python benchmarks/explorer.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt
