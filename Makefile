@@ -39,6 +39,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/arcs.py
 	$(BIN)/python benchmarks/cpomdp.py
 	$(BIN)/python benchmarks/files.py
+	$(BIN)/python benchmarks/explorer.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt

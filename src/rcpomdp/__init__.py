@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .errors import ProblemError as ProblemError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
+    from .explorer import Explanation as Explanation
+    from .explorer import explain as explain
     from .io import load_model as load_model
     from .io import load_policy as load_policy
     from .io import policy_info as policy_info
@@ -46,6 +48,7 @@ _HOME = {
     "CPOMDP": "model",
     "Classes": "classes",
     "Evaluation": "evaluation",
+    "Explanation": "explorer",
     "InputError": "errors",
     "ModelError": "errors",
     "ModelFileError": "errors",
@@ -56,6 +59,7 @@ _HOME = {
     "Verification": "verification",
     "evaluate": "evaluation",
     "load_model": "io",
+    "explain": "explorer",
     "load_policy": "io",
     "observability_classes": "classes",
     "policy_info": "io",

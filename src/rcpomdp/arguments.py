@@ -42,6 +42,19 @@ def budgets(given: list[str]) -> list[float]:
     return parsed
 
 
+def history(text: str) -> list[Any]:
+    """A history from words of the form action:observation, or observation, with commas between.
+
+    >>> history("listen:hear-left, hear-right")
+    [('listen', 'hear-left'), 'hear-right']
+    """
+    steps: list[Any] = []
+    for word in filter(None, map(str.strip, text.split(","))):
+        action, colon, observation = word.rpartition(":")
+        steps.append((action, observation) if colon else observation)
+    return steps
+
+
 def objective(text: str) -> str | list[float]:
     """An objective: a word, or weights."""
     try:

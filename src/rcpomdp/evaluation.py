@@ -59,6 +59,31 @@ def evaluate(
     return Evaluation(float(totals[0]), totals[1:], error)
 
 
+class ControllerValues(NamedTuple):
+    """Reward and costs to come at the (node, state) pairs that a controller can reach before the end."""
+
+    n_states: int
+    pairs: IntArray  # [pairs] ``node · S + state``, increasing
+    values: FloatArray  # [pairs, 1 + K]
+    error: float  # each is off by no more than this
+
+    def at(self, node: int, belief: beliefs.Belief) -> FloatArray:
+        """Reward and costs to come at a node, [1 + K]; nothing comes from states where the process has ended."""
+        wanted = node * self.n_states + belief.states.astype(np.int64)
+        place = np.minimum(np.searchsorted(self.pairs, wanted), max(self.pairs.size - 1, 0))
+        known = self.pairs[place] == wanted if self.pairs.size else np.zeros(wanted.size, dtype=np.bool_)
+        return np.asarray(belief.probabilities[known] @ self.values[place[known]])
+
+
+def controller_values(model: CPOMDP, policy: ControllerPolicy, tolerance: float = 1e-9) -> ControllerValues:
+    """What a controller still earns and spends at each node and state that it can reach from the initial belief."""
+    policy.batches([], model)  # refuses a controller of another model
+    gain = np.concatenate([model.reward[None], model.cost])
+    chain, node, state = _chain(model, policy)
+    values, error = _solve(chain, gain[:, state, policy.actions[node]].T, model.discount, tolerance)
+    return ControllerValues(model.n_states, node * model.n_states + state, values, error)
+
+
 class _Limits(NamedTuple):
     """When to stop."""
 
@@ -75,12 +100,11 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
         mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
-        return _solve(mean, gain.mean(axis=2).T, model.initial_belief, model.discount, limits.tolerance)
+        values, error = _solve(mean, gain.mean(axis=2).T, model.discount, limits.tolerance)
+        return model.initial_belief @ values, error
     if isinstance(policy, ControllerPolicy):
-        policy.batches([], model)  # refuses a controller of another model
-        chain, node, state = _chain(model, policy)
-        start = np.where(node == policy.start, model.initial_belief[state], 0.0)
-        return _solve(chain, gain[:, state, policy.actions[node]].T, start, model.discount, limits.tolerance)
+        found = controller_values(model, policy, limits.tolerance)
+        return found.at(policy.start, beliefs.initial(model)), found.error
     if isinstance(policy, AlphaPolicy):
         return _expand(model, _AlphaSteps(policy), gain, limits)
     if isinstance(policy, BudgetedAlphaPolicy):
@@ -129,12 +153,12 @@ def _ragged(pointer: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _solve(
-    chain: sp.csr_array[np.float64], gain: FloatArray, start: FloatArray, discount: float, tolerance: float
+    chain: sp.csr_array[np.float64], gain: FloatArray, discount: float, tolerance: float
 ) -> tuple[FloatArray, float]:
-    """``start · x`` with ``x = gain + γ chain x``, and a bound on its error from the residual: ``max|r| / (1−γ)``."""
+    """``x = gain + γ chain x``, and a bound on its error from the residual: ``max|r| / (1−γ)``."""
     n = chain.shape[0]
     if n == 0:
-        return np.zeros(gain.shape[1]), 0.0
+        return gain, 0.0
     x = np.zeros_like(gain)
     if n <= _SOLVABLE or discount > _ITERABLE:
         system = sp.csc_array(sp.identity(n, format="csc") - discount * chain)
@@ -147,7 +171,7 @@ def _solve(
         left = float(np.abs(following - x).max()) * discount / (1 - discount)
         x = following
         if left <= max(tolerance, rounding) or n <= _SOLVABLE or discount > _ITERABLE:
-            return start @ x, left + rounding
+            return x, left + rounding
 
 
 class _AlphaSteps:

@@ -18,6 +18,8 @@ from ..errors import InputError
 from . import (  # noqa: F401 - each module adds its commands
     check,
     convert,
+    explain,
+    explore,
     graph,
     plot,
     problems,

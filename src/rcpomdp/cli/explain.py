@@ -1,0 +1,44 @@
+"""``rcpomdp explain``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import arguments
+from ..output import print_json
+from .common import AsJson, Budgets, Parameters, announce_compilation, app
+
+
+@app.command("explain")
+def _explain(
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    after: Annotated[
+        str,
+        typer.Option(
+            "--after",
+            metavar="STEPS",
+            help="The history: action:observation, or the observation alone, for each step, with commas between.",
+        ),
+    ] = "",
+    draw: Annotated[
+        int | None, typer.Option(min=1, help="Which policy of a mixture was drawn; the likeliest that fits.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 0,
+    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell why a policy does what it does after a history: belief, budget, what follows, what else there was."""
+    name, model, _ = arguments.model_of_file(policy, problem, param, budget)
+    announce_compilation()
+    from ..explorer import explain
+    from ..io import load_policy
+
+    told = explain(load_policy(policy, model), model, arguments.history(after), draw=draw, seed=seed)
+    if as_json:
+        print_json({"problem": name, "policy": policy, **told.summary()})
+    else:
+        print(f"{name}, {policy}: {told}")

@@ -1,0 +1,64 @@
+"""``rcpomdp explore``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import arguments, problems
+from ..output import print_json
+from .common import AsJson, Budgets, Parameters, announce_compilation, app, say
+
+
+@app.command("explore")
+def _explore(
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="FILE", help="A second policy for the same model, side by side.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Where to write the page; by default beside FILE."),
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Write the page, but do not open it.")] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Most nodes to explore of each policy.")] = 5000,
+    depth: Annotated[int | None, typer.Option(min=0, help="Most steps to explore.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 0,
+    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    param: Parameters = None,
+    budget: Budgets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a policy as one HTML page to click through, and open it in the browser."""
+    name, model, _ = arguments.model_of_file(policy, problem, param, budget)
+    target = out or os.path.splitext(policy)[0] + ".html"
+    announce_compilation()
+    from ..explorer.page import Side, page
+    from ..io import load_policy, policy_info
+    from ..io.atomic import check_writable, whole_file
+
+    check_writable(target)
+    paths = [policy] if compare is None else [policy, compare]
+    sides = [Side(os.path.basename(path), load_policy(path, model), _solver(policy_info(path))) for path in paths]
+    made = page(model, sides, problems.get(name).draw(model), nodes, depth, seed)
+    content = made.html.encode()
+    with whole_file(target) as file:
+        file.write(content)
+    explored = " and ".join(f"{count:,}" for count in made.nodes)
+    say(f"{target}: {explored} nodes{'' if made.complete else ', the rest is not explored'}")
+    if as_json:
+        print_json({"page": target, "nodes": made.nodes, "complete": made.complete, "bytes": len(content)})
+    else:
+        print(target)
+    if not no_open:
+        import webbrowser
+
+        if not webbrowser.open(Path(target).resolve().as_uri()):
+            say(f"no browser was found; open {target} in one")
+
+
+def _solver(facts: dict[str, Any]) -> str:
+    return str((facts["claims"] or {}).get("solver") or "")

@@ -1,0 +1,227 @@
+"""A policy as one HTML file to click through: its data, style and script are inside, and nothing is fetched.
+
+The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, what a drawing marks
+(`drawing`) and what is proven of every action (`alternatives`). What is left of the budget and the verdicts on actions
+that follow from it are worked out while walking, by the same rules as in `explanation`. Numbers are rounded to 9
+digits, those that are compared with a budget to 14.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import __version__
+from .._plain import finite
+from ..beliefs import Belief
+from ..drawing import PALETTE, Drawing, Shape
+from ..errors import InputError
+from ..model import CPOMDP
+from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from .alternatives import Bounds
+from .explanation import slack_of
+from .risk import risks
+from .walk import HistoryGraph, belief_key, starts, walk
+
+MOST_NODES = 5_000
+_SHOWN = 8  # states of a belief
+_SCRIPTS = ("position.js", "paint.js", "graph.js", "panel.js", "main.js")
+
+
+class Side(NamedTuple):
+    """A policy to show, and what to call it."""
+
+    title: str
+    policy: Policy[Any]
+    about: str = ""  # a word on where it comes from
+
+
+class Page(NamedTuple):
+    """A page, and how much is on it."""
+
+    html: str
+    nodes: list[int]  # explored, of each side
+    complete: bool  # nothing was left unexplored
+
+
+def page(
+    model: CPOMDP,
+    sides: Sequence[Side],
+    drawing: Drawing | None = None,
+    most_nodes: int = MOST_NODES,
+    most_steps: int | None = None,
+    seed: int = 0,
+) -> Page:
+    """The page of one policy, or of two side by side.
+
+    Parameters
+    ----------
+    drawing : how the problem is drawn; without it beliefs are shown by bars alone
+    most_nodes, most_steps : where to stop exploring each policy
+    seed : of policies that draw at random
+
+    Examples
+    --------
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> made = page(model, [Side("always A", rc.policies.blind(model, "tunnel-A"))])
+    >>> made.nodes, made.complete, made.html.startswith("<!doctype html>")
+    ([4], True, True)
+    """
+    if not 1 <= len(sides) <= 2:
+        raise InputError(f"a page shows one policy or two, not {len(sides)}")
+    graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
+    beliefs = _Beliefs(model, drawing)
+    shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
+    beliefs.judge()
+    data = {
+        "model": {
+            "name": model.name,
+            "size": [model.n_states, model.n_actions, model.n_observations],
+            "discount": model.discount,
+            "budget": [finite(limit) for limit in model.budget],
+            "slack": slack_of(model).tolist(),
+            "costs": [str(name) for name in model.costs],
+            "actions": [str(name) for name in model.actions],
+            "observations": [str(name) for name in model.observations],
+        },
+        "sides": shown,
+        "beliefs": beliefs.rows,
+        "states": list(beliefs.states),
+        "shapes": list(beliefs.shapes),
+        "drawing": None
+        if drawing is None
+        else {"width": drawing.width, "height": drawing.height, "scene": [_shape(s) for s in drawing.scene()]},
+        "version": __version__,
+    }
+    return Page(_html(model.name or "policy", data), [len(graph) for graph in graphs], all(g.complete for g in graphs))
+
+
+def _html(title: str, data: dict[str, Any]) -> str:
+    assets = files(__package__) / "assets"
+
+    def read(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    # No "<" survives in the data, so that no label can close the script it stands in.
+    inline = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    parts = {
+        "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
+        "STYLE": _colours() + read("page.css"),
+        "SCRIPT": "\n".join(read(name) for name in _SCRIPTS),
+        "DATA": inline,
+    }
+    html = read("page.html")
+    for name, content in parts.items():  # the data, which is anybody's text, comes last
+        html = html.replace(f"/*{name}*/", content, 1)
+    return html
+
+
+def _colours() -> str:
+    """The palette of drawings as custom properties of both themes."""
+    light = ";".join(f"--{role}:{colours.light}" for role, colours in PALETTE.items())
+    dark = ";".join(f"--{role}:{colours.dark}" for role, colours in PALETTE.items())
+    return (
+        f":root{{{light}}}:root[data-theme=dark]{{{dark}}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+    )
+
+
+def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
+    risk = risks(graph)
+    weights = [start.weight for start in starts(graph.model, side.policy, seed)]
+    exact = bool((graph.values[:, :, 1] - graph.values[:, :, 0] <= 1e-9 * (1 + np.abs(graph.values[:, :, 0]))).all())
+    number = [beliefs.add(belief) for belief in graph.beliefs]
+    return {
+        "title": side.title,
+        "about": ", ".join(filter(None, [side.about, _kind(side.policy)])),
+        "draws": [[_digits(w), root] for w, root in zip(weights, graph.roots, strict=True)],
+        "complete": graph.complete,
+        "belief": [number[b] for b in graph.belief],
+        "action": graph.action,
+        "low": [_digits(v, 14) for v in graph.values[:, :, 0].ravel().tolist()],
+        "high": None if exact else [_digits(v, 14) for v in graph.values[:, :, 1].ravel().tolist()],
+        "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
+        "most": [_digits(v, 14) for v in risk.most.ravel().tolist()],
+        "way": risk.way.ravel().tolist(),
+    }
+
+
+def _kind(policy: Policy[Any]) -> str:
+    """A policy in a few words."""
+    match policy:
+        case MixturePolicy() if len(policy.policies) == 1:
+            return _kind(policy.policies[0])
+        case MixturePolicy():
+            return f"a mixture of {len(policy.policies)}"
+        case ControllerPolicy():
+            return f"a controller of {policy.actions.size:,} nodes"
+        case AlphaPolicy() | BudgetedAlphaPolicy():
+            return f"{policy.actions.size:,} α-vectors"
+        case RandomPolicy():
+            return "random actions, one draw of them"
+        case _:
+            return type(policy).__name__
+
+
+class _Beliefs:
+    """The beliefs of a page, each once, and the states and shapes that they name, each once."""
+
+    def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
+        self.model, self.drawing = model, drawing
+        self._beliefs: list[Belief] = []
+        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, marks, alternatives]
+        self.states: dict[str, int] = {}
+        self.shapes: dict[tuple[Any, ...], int] = {}
+        self._index: dict[bytes, int] = {}
+
+    def add(self, belief: Belief) -> int:
+        """The number of a belief."""
+        key = belief_key(belief)
+        if key not in self._index:
+            self._index[key] = len(self.rows)
+            self._beliefs.append(belief)
+            likely = np.argsort(-belief.probabilities, kind="stable")[:_SHOWN]
+            shown: list[float] = []
+            for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
+                shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
+            marks = [] if self.drawing is None else [_shape(shape) for shape in self.drawing.marks(belief)]
+            numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in marks]
+            self.rows.append([shown, belief.states.size - likely.size, numbers, None])
+        return self._index[key]
+
+    def judge(self) -> None:
+        """Add what is proven of every action, where the process goes on."""
+        going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
+        options = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        for i, found in zip(going, options, strict=True):
+            self.rows[i][3] = [
+                [
+                    _digits(option.reward_lo),
+                    _digits(option.reward_hi),
+                    [_digits(c, 17) for c in option.cost.tolist()],
+                    [_digits(c, 14) for c in option.cost_lo.tolist()],
+                    [_flat((_digits(s.need, 14), _digits(s.reward)) for s in stairs) for stairs in option.stairs],
+                ]
+                for option in found
+            ]
+
+
+def _flat(pairs: Iterable[tuple[float, float]]) -> list[float]:
+    return [x for pair in pairs for x in pair]
+
+
+def _shape(shape: Shape) -> tuple[Any, ...]:
+    """The kind of a shape and its fields in their order."""
+    return type(shape).__name__.lower(), *(_digits(x, 5) if isinstance(x, int | float) else str(x) for x in shape)
+
+
+def _digits(value: float, digits: int = 9) -> float:
+    """A number rounded to some digits, a whole one without a point: pages hold many of them."""
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if math.isfinite(rounded) and rounded == int(rounded) and abs(rounded) < 2**53 else rounded

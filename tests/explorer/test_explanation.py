@@ -1,0 +1,103 @@
+"""Explanations: the paper's counterexample, budgets by hand, mixtures, and what cannot be explained."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import rcpomdp as rc
+from rcpomdp.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def cave() -> rc.CPOMDP:
+    return rc.problems.make("ce")
+
+
+def test_self_destruction_is_seen_where_it_begins(cave: rc.CPOMDP) -> None:
+    gamble = rc.policies.blind(cave, "tunnel-A")
+    assert rc.explain(gamble, cave).broken is None
+    rocky = rc.explain(gamble, cave, ["looks-rocky"])
+    assert rocky.broken == (1, 0)
+    assert rocky.cost[0] == pytest.approx([8, 8])
+    assert rocky.left[0] == pytest.approx(5, abs=1e-4)
+    assert rc.explain(gamble, cave, ["looks-clear"]).broken is None
+    ended = rc.explain(gamble, cave, ["looks-rocky", "looks-clear"])
+    assert ended.broken == (1, 0)
+    assert ended.action is None
+    assert "the process has ended" in str(ended)
+    assert ended.left[0] == pytest.approx(-3, abs=1e-4)
+
+
+def test_the_better_gamble_is_proven_worse_within_the_budget(cave: rc.CPOMDP) -> None:
+    told = rc.explain(rc.policies.blind(cave, "tunnel-B"), cave).summary()
+    a, b = told["alternatives"]
+    assert (a["verdict"], b["verdict"]) == ("worse", "taken")
+    assert a["reward_at_most"] == pytest.approx(6, abs=1e-4)
+    assert a["reason"] == "within the budget it earns at most 6, the policy earns 10"
+
+
+def test_what_is_left_follows_the_recursion() -> None:
+    model = rc.problems.make("tiger")
+    listen = rc.policies.blind(model, "listen")
+    left = 3.0
+    for step in range(6):
+        told = rc.explain(listen, model, ["hear-left", "hear-right", "hear-left", "hear-left", "hear-right"][:step])
+        assert told.left[0] == pytest.approx(left)
+        assert told.cost[0] == pytest.approx([4, 4])
+        assert told.broken == (0, 0)  # 4 > 3 from the start
+        left = (left - 1) / 0.75
+    verdicts = {option["action"]: option["verdict"] for option in told.summary()["alternatives"]}
+    assert verdicts["open-left"] == "breaks the budget"
+    assert "is spent already" in told.summary()["alternatives"][1]["reason"]
+
+
+def test_probabilities_of_histories_sum_to_one(cave: rc.CPOMDP) -> None:
+    model = rc.problems.make("tiger")
+    policy = rc.policies.fib(model)
+    seen = product(range(2), repeat=3)
+    assert sum(rc.explain(policy, model, history).probability for history in seen) == pytest.approx(1)
+
+
+def test_a_mixture_is_the_policy_that_was_drawn(cave: rc.CPOMDP) -> None:
+    a, b = (rc.policies.blind(cave, name) for name in ("tunnel-A", "tunnel-B"))
+    mixture = rc.policies.MixturePolicy([a, b], [0.25, 0.75])
+    assert rc.explain(mixture, cave).draw == 2
+    assert rc.explain(mixture, cave, draw=1).probability == 0.25
+    told = rc.explain(mixture, cave, [("tunnel-A", "looks-rocky")])  # only the first goes there
+    assert (told.draw, told.probability) == (1, pytest.approx(0.125))
+
+
+def test_a_policy_of_ones_own_is_explained_too() -> None:
+    model = rc.problems.make("tiger")
+
+    class Twice:
+        def initial(self, rng):
+            return {"heard": []}  # not hashable
+
+        def action(self, state):
+            return 0 if len(state["heard"]) < 2 else 1
+
+        def update(self, state, observation):
+            return {"heard": [*state["heard"], observation][-2:]}
+
+    told = rc.explain(Twice(), model, ["hear-left", "hear-left"])
+    assert told.summary()["action"] == "open-left"
+    assert told.reward[0] <= told.reward[1]
+    assert told.belief.probabilities == pytest.approx([0.85**2 / (0.85**2 + 0.15**2), 0.15**2 / (0.85**2 + 0.15**2)])
+
+
+@pytest.mark.parametrize(
+    ("history", "draw", "sentence"),
+    [
+        (["looks-odd"], None, "observation 'looks-odd' is not declared"),
+        ([("tunnel-B", "looks-clear")], None, "at step 1 of the history the policy takes 'tunnel-A', not 'tunnel-B'"),
+        (["looks-rocky", "looks-rocky"], None, "observation 'looks-rocky' is impossible after action 'tunnel-A'"),
+        (["looks-rocky", "looks-clear", "looks-clear"], None, "step 3 of the history comes after the end"),
+        ([], 2, "draw 2 is not between 1 and 1"),
+    ],
+)
+def test_histories_that_cannot_be_are_named(cave: rc.CPOMDP, history: list, draw: int | None, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        rc.explain(rc.policies.blind(cave, "tunnel-A"), cave, history, draw=draw)

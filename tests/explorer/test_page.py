@@ -1,0 +1,136 @@
+"""The page as a file, and the two commands: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rcpomdp as rc
+from rcpomdp import cli
+from rcpomdp.errors import InputError
+from rcpomdp.explorer.page import Side, page
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, flags=re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_a_page_holds_the_graph_and_asks_for_nothing() -> None:
+    model = rc.problems.make("ce")
+    made = page(model, [Side("gamble", rc.policies.blind(model, "tunnel-A"))])
+    data = data_of(made.html)
+    side = data["sides"][0]
+    assert made.nodes == [len(side["action"])] == [4]
+    assert [model.actions[a] if a >= 0 else "ended" for a in side["action"]] == ["tunnel-A"] * 3 + ["ended"]
+    assert sorted(side["low"][1::2]) == pytest.approx([0, 2, 5, 8], abs=1e-4)  # costs to come
+    assert side["high"] is None
+    # Nothing but the document itself, its icon (which is empty) and the name of SVG.
+    addresses = re.findall(r"""(?:src|href)=["']([^"']*)|(https?://[^"' ]*)""", made.html)
+    assert {a or b for a, b in addresses} == {"data:,", "#sides", "http://www.w3.org/2000/svg"}
+
+
+def test_labels_are_text_whatever_they_say() -> None:
+    nasty = "</script><script>alert(1)</script>"
+    arrays = {"transition": np.ones((1, 1, 1)), "observation": np.ones((1, 1, 1)), "reward": [[1.0]]}
+    model = rc.CPOMDP(**arrays, initial_belief=[1.0], discount=0.5, states=[nasty], actions=["/*SCRIPT*/"], name=nasty)
+    html = page(model, [Side(nasty, rc.policies.blind(model, 0))]).html
+    assert html.count("<script") == 2  # the data and the program
+    assert "<script>alert" not in html
+    data = data_of(html)
+    assert data["states"] == [nasty]
+    assert data["model"]["actions"] == ["/*SCRIPT*/"]
+
+
+def test_drawn_problems_have_marks_for_every_belief() -> None:
+    model = rc.problems.make("tunnels")
+    drawing = rc.problems.get("tunnels").draw(model)
+    data = data_of(page(model, [Side("forward", rc.policies.blind(model, "forward"))], drawing).html)
+    assert data["drawing"]["width"] == drawing.width
+    assert all(row[2] for row in data["beliefs"])
+    assert {shape[0] for shape in data["shapes"]} <= {"rect", "circle", "line", "text"}
+
+
+def test_a_page_of_three_is_refused() -> None:
+    model = rc.problems.make("ce")
+    with pytest.raises(InputError, match="one policy or two, not 3"):
+        page(model, [Side("same", rc.policies.blind(model, 0))] * 3)
+
+
+# The commands
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        return int(exit_.value.code or 0), *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> dict[str, str]:
+    """Policy files of the cave and of Tiger, which name their problem."""
+    files = {}
+    for name, problem, action in [("a", "ce", "tunnel-A"), ("b", "ce", "tunnel-B"), ("tiger", "tiger", "listen")]:
+        model = rc.problems.make(problem)
+        files[name] = str(tmp_path / f"{name}.rcp")
+        rc.save_policy(files[name], rc.policies.blind(model, action), model, problem={"name": problem})
+    return files
+
+
+def test_explore_writes_beside_the_policy_and_opens_it(run, saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    code, out, err = run("explore", saved["a"], "--compare", saved["b"])
+    path = saved["a"].replace(".rcp", ".html")
+    assert (code, out) == (0, f"{path}\n")
+    assert "4 and 2 nodes" in err
+    assert opened == [Path(path).as_uri()]
+    assert [side["title"] for side in data_of(Path(path).read_text())["sides"]] == ["a.rcp", "b.rcp"]
+
+
+def test_explore_tells_its_limits(run, saved, tmp_path: Path) -> None:
+    out = str(tmp_path / "page.html")
+    code, printed, err = run("explore", saved["tiger"], "--nodes", "7", "--no-open", "--out", out, "--json")
+    told = json.loads(printed)
+    assert code == 0
+    assert told == {"page": out, "nodes": [7], "complete": False, "bytes": Path(out).stat().st_size}
+    assert "the rest is not explored" in err
+    run("explore", saved["tiger"], "--depth", "2", "--no-open", "--out", out)
+    assert len(data_of(Path(out).read_text())["sides"][0]["action"]) == 5  # heard 0, ±1, ±2 more often on the left
+
+
+def test_explore_refuses_what_does_not_fit_and_writes_nothing(run, saved, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    code, _, err = run("explore", saved["a"], "--compare", saved["tiger"], "--no-open", "--out", str(out))
+    assert code == 2
+    assert "was made for another model, 'tiger'" in err
+    code, _, err = run("explore", saved["a"], "--no-open", "--out", str(tmp_path / "nowhere" / "page.html"))
+    assert (code, "No such file or directory" in err) == (2, True)
+    assert not out.exists()
+
+
+def test_explain_prints_facts(run, saved) -> None:
+    code, out, _ = run("explain", saved["a"], "--after", "tunnel-A:looks-rocky")
+    assert code == 0
+    assert "belief   entrance-rocky 0.8, entrance-clear 0.2" in out
+    assert "SELF-DESTRUCTION at step 1" in out
+    code, out, _ = run("explain", saved["a"], "--after", "looks-rocky", "--json")
+    told = json.loads(out)
+    assert told["self_destruction"] == {"step": 1, "cost": "cost"}
+    assert told["history"] == [["tunnel-A", "looks-rocky"]]
+    code, out, err = run("explain", saved["a"], "--after", "looks-odd")
+    assert (code, out) == (2, "")
+    assert err == "rcpomdp: observation 'looks-odd' is not declared; did you mean 'looks-rocky'?\n"
