@@ -17,9 +17,10 @@ Choices that are ours:
 - The rate η is made for gradients of at most B. So costs are counted in units in which the largest ``|c − ĉ|`` is B:
   that of the best policy without budgets, for no price makes one spend more, or of one that spends little.
 - Each of several costs has its own price in its own interval, and is updated by itself.
-- B is twice what any optimal price can be: ``λ*_k ≤ (V_0 − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
+- B is twice what any optimal price can be: ``λ*_k ≤ (V* − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
   c below the budgets (Slater's condition). That policy is looked for first; without one, a hundredth of the budget
-  stands for the denominator.
+  stands for the denominator. V* is bounded by ``λ·ĉ + V_λ``, at zero and then at B / 2 as long as B gets smaller.
+- Where time is short, K is what there is time for, and is doubled as long as some is left.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, 
 from .stopping import Slices, check_limits, check_whole, is_number
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
-_FEWEST = 50  # rounds, unless fewer are asked for, however short time is
-_TIMES = 4  # what a round is expected to take, in times of the first answer
+_FEWEST = 50  # rounds to begin with, unless fewer are asked for
+_NARROWINGS = 5  # of the bound on prices
 _ROUNDS = 20  # of the search for a policy that leaves some of the budgets
 _LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
 _PRECISION = 1e-6  # to which the least priced cost is found, beside the budgets
@@ -64,7 +65,8 @@ def exp_gradient(
     epsilon : gap to which each price is answered
     time_limit : seconds of set-up and search, shared out evenly over the rounds; None is unlimited
     memory_limit : bytes that beliefs and plans may take
-    iterations : rounds K; fewer if the time limit leaves too little for each
+    iterations : rounds K. If the time limit leaves little for each there are fewer to begin with, and then as many
+        again, with the rate of their number in all, as long as time lasts
     bound : B, the largest price of each cost; found from the problem unless given
     progress : called with the bounds now and then
 
@@ -118,7 +120,7 @@ class Game:
     def play(self, iterations: int, bound: float | None) -> str:
         """Set the scale, then play the rounds; return what ended it."""
         free, ended = self._answer(np.zeros(self.model.n_costs), self._share(_SHARE))
-        iterations = self._affordable(iterations, self.clock.seconds)
+        rounds = self._affordable(iterations)
         most = self.engine.totals(free)[1]
         if self._within(most):  # no budget binds
             plan, ended = self._answer(np.zeros(self.model.n_costs), np.inf)
@@ -128,18 +130,20 @@ class Game:
                 return self._judge(ended)
         if not self._find_slack():
             return INFEASIBLE
-        bounds = self._bounds() if bound is None else np.where(self._limited, float(bound), 0.0)
+        bounds = self._narrowed_bounds() if bound is None else np.where(self._limited, float(bound), 0.0)
         far = np.maximum(np.abs(most - self._budget), np.abs(self.spare.cost - self._budget))  # the largest |c − ĉ|
         unit = np.maximum(far, _LEAST_SLACK * self.pricing.scale[1])
         unit[unit <= 0] = 1.0
         log_odds = np.zeros(self.model.n_costs)
-        rate = np.sqrt(np.log(2) / (2 * iterations))  # η B
-        for k in range(iterations):
-            plan, ended = self._answer(prices(log_odds, bounds), self._share(1 / (iterations - k)))
-            self.answers.append(plan)
-            if ended not in (ENOUGH, SHARE_USED, STALLED):
-                return ended
-            log_odds += rate * (self.engine.totals(plan)[1] - self._budget) / unit
+        while rounds:
+            rate = np.sqrt(np.log(2) / (2 * (len(self.answers) + rounds)))  # η B
+            for k in range(rounds):
+                plan, ended = self._answer(prices(log_odds, bounds), self._share(0.5 / (rounds - k)))
+                self.answers.append(plan)
+                if ended not in (ENOUGH, SHARE_USED, STALLED):
+                    return ended
+                log_odds += rate * (self.engine.totals(plan)[1] - self._budget) / unit
+            rounds = min(len(self.answers), iterations - len(self.answers))  # as many again, if time was short
         return self._judge(ITERATION_LIMIT)
 
     def _answer(self, at: FloatArray, seconds: float) -> tuple[int, str]:
@@ -153,11 +157,11 @@ class Game:
     def _share(self, share: float) -> float:
         return np.inf if self.clock.left is None else share * self.clock.left
 
-    def _affordable(self, iterations: int, seconds: float) -> int:
-        """As many rounds as there is time for if each takes a few times `seconds`, the first answer's."""
+    def _affordable(self, iterations: int) -> int:
+        """Rounds to begin with: all, or as many as half of the time is enough for if each takes as long as this did."""
         if self.clock.left is None:
             return iterations
-        return min(iterations, max(_FEWEST, int(self.clock.left / (_TIMES * max(seconds, 1e-9)))))
+        return min(iterations, max(_FEWEST, int(self.clock.left / (2 * self.clock.seconds + 1e-9))))
 
     def _within(self, cost: FloatArray) -> bool:
         return bool((cost <= self.model.spending_limit).all())
@@ -202,6 +206,16 @@ class Game:
         if engine.lower > -allowed / 2 or self.pricing.least_priced_cost > allowed:
             return np.inf
         return max((engine.lower - threshold) / 2, _PRECISION * allowed)
+
+    def _narrowed_bounds(self) -> FloatArray:
+        """B of each cost, [K]: an answer at B / 2 bounds the optimum, and so B, until that changes little."""
+        bounds = self._bounds()
+        for _ in range(_NARROWINGS):
+            self._answer(bounds / 2, self._share(_SHARE / 2))
+            before, bounds = bounds, self._bounds()
+            if (bounds >= 0.8 * before).all():
+                break
+        return bounds
 
     def _bounds(self) -> FloatArray:
         """B of each cost, [K]; 0 where there is no budget."""
