@@ -23,6 +23,7 @@ from ..errors import ProblemError, did_you_mean
 from .layouts import LAYOUTS
 
 if TYPE_CHECKING:
+    from ..drawing import Drawing
     from ..model import CPOMDP
 
 GROUP = "rcpomdp.problems"
@@ -54,6 +55,7 @@ class Problem:
     build: Callable[..., CPOMDP] | str  # a builder, or "module:function" to be imported when it is needed
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # in place of the builder's own
     sizes: tuple[int, int, int] | None = None  # states, actions and observations with the defaults, if known
+    drawing: Callable[[CPOMDP], Drawing] | str | None = None  # how a model is drawn (`drawing.py`), likewise
 
     @classmethod
     def from_builder(cls, name: str, build: Callable[..., CPOMDP]) -> Problem:
@@ -110,9 +112,28 @@ class Problem:
             raise ProblemError(f"problem {self.name!r} built {model!r}, which is not a CPOMDP")
         return model
 
+    def draw(self, model: CPOMDP) -> Drawing | None:
+        """The drawing of a model that this problem built; None if it has none."""
+        if self.drawing is None:
+            return None
+        try:
+            draw = resolve_name(self.drawing) if isinstance(self.drawing, str) else self.drawing
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ProblemError(f"problem {self.name!r} has no drawing {self.drawing!r}: {error}") from error
+        from ..drawing import Drawing
+
+        drawn = draw(model)
+        if not isinstance(drawn, Drawing):
+            raise ProblemError(f"problem {self.name!r} is drawn by {drawn!r}, which is no Drawing")
+        return drawn
+
+
+_ROCK_DRAWING = f"{__package__}.rocksample_drawing:RockSampleDrawing"
+
 
 def _rock_map(name: str, summary: str, sizes: tuple[int, int, int]) -> Problem:
-    return Problem(name, summary, f"{__package__}.rocksample:rocksample", {**LAYOUTS[name], "name": name}, sizes)
+    build = f"{__package__}.rocksample:rocksample"
+    return Problem(name, summary, build, {**LAYOUTS[name], "name": name}, sizes, _ROCK_DRAWING)
 
 
 _BUILT_IN = {
@@ -135,12 +156,14 @@ _BUILT_IN = {
             "A rover chooses among three tunnels, the richest of which is most likely rocky.",
             f"{__package__}.tunnels:tunnels",
             sizes=(53, 3, 5),
+            drawing=f"{__package__}.tunnels_drawing:TunnelsDrawing",
         ),
         Problem(
             "rocksample",
             "RockSample on any map: check rocks from afar, sample the good ones, leave in the east.",
             f"{__package__}.rocksample:rocksample",
             sizes=(201, 8, 3),
+            drawing=_ROCK_DRAWING,
         ),
         _rock_map("crs-4-4", "The paper's CRS(4,4): a 5 x 5 map with 3 rocks.", (201, 8, 3)),
         _rock_map("crs-5-7", "Constrained RockSample, 5 x 5 map, 7 rocks.", (3201, 12, 3)),
