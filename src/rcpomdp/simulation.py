@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import beliefs
+from . import beliefs, notebook
 from ._plain import finite
 from ._types import FloatArray
 from .errors import InputError, PolicyError
@@ -156,6 +156,9 @@ class Simulation:
             f"Simulation of {name}: {self.runs} runs, reward {self.reward.mean:.4g} ± {self.reward.se:.2g}, "
             f"{costs + ', ' if costs else ''}violation rate {self.violation_rate.mean:.3f}"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.simulation(self)
 
 
 def simulate(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import notebook
 from .._plain import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
@@ -46,6 +47,15 @@ class Verification(NamedTuple):
             "most_spent": [finite(c) for c in self.most_spent],
             "beliefs": self.beliefs,
         }
+
+    def __repr__(self) -> str:
+        most = ", ".join(f"{c:.6g}" for c in self.most_spent)
+        spends = f", no history spends more than {most}" if most else ""
+        said = "verified" if self.verified else f"NOT verified: {self.problem}"
+        return f"Verification: {said}; reward {self.reward:.6g}{spends}"
+
+    def _repr_html_(self) -> str:
+        return notebook.verification(self)
 
 
 def verify(
