@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import bounds as bounds
     from . import policies as policies
     from . import problems as problems
+    from ._to_gymnasium import to_gymnasium as to_gymnasium
     from .classes import Classes as Classes
     from .classes import observability_classes as observability_classes
     from .errors import InputError as InputError
@@ -55,6 +56,7 @@ _HOME = {
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",
+    "to_gymnasium": "_to_gymnasium",
     "verify": "verification",
 }
 _MODULES = ["beliefs", "bounds", "policies", "problems"]

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import beliefs, notebook
+from . import beliefs, luck, notebook
 from ._plain import finite
 from ._types import FloatArray
 from .errors import InputError, PolicyError
@@ -37,11 +37,8 @@ from .kernels.rollout import NEVER, Outcome
 from .model import CPOMDP
 from .policies.base import Policy, batches
 
-_BLOCK_RUNS = 256
 _BLOCKS_PER_TASK = 8  # what a worker is given at a time
 _MOST_STEPS = 10**7
-_BLOCK_DRAWS = 2**22  # so that a block's uniforms take 64 MiB, or those of one run
-
 
 _COLUMNS = ("run", "reward", "violation_step", "length", "ended")
 
@@ -188,7 +185,7 @@ def simulate(
         raise InputError(f"steps must be at most {_MOST_STEPS:,}, not {steps:,}")
     if not all(hasattr(policy, name) for name in ("initial", "action", "update")):
         raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update")
-    size = max(1, min(_BLOCK_RUNS, _BLOCK_DRAWS // max(steps, 1)))
+    size = luck.block_runs(steps)
     n_blocks = math.ceil(runs / size)
     blocks = (_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(n_blocks))
     done: list[Outcome] = []
@@ -266,12 +263,10 @@ def _work(blocks: Sequence[_Block]) -> list[Outcome]:
 def _run_block(
     model: CPOMDP, policy: Policy[Any], block: _Block, stopped: Callable[[], bool] = lambda: False
 ) -> Outcome:
-    world, mind = np.random.SeedSequence(block.seed, spawn_key=(block.number,)).spawn(2)
-    rng = np.random.default_rng(world)
+    rng, policy_rng = luck.generators(block.seed, block.number)
     # A full block is drawn even if fewer runs are wanted, so that a run's luck depends on its number alone.
     u_start = rng.random(block.size)
     u = rng.random((block.steps, block.size, 2))
-    policy_rng = np.random.default_rng(mind)
     states = [policy.initial(policy_rng) for _ in range(block.runs)]
     outcome = _empty_outcome(block.runs, model.n_costs)
     start = beliefs.initial(model)
