@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .io import policy_info as policy_info
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
+    from .rendering import render as render
     from .simulation import Simulation as Simulation
     from .simulation import simulate as simulate
     from .solvers import Result as Result
@@ -53,6 +54,7 @@ _HOME = {
     "load_policy": "io",
     "observability_classes": "classes",
     "policy_info": "io",
+    "render": "rendering",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",

@@ -304,7 +304,7 @@ def _run_one(
     for t in range(len(u)):
         if model.terminal[b.states].all():
             break
-        a = _checked_action(policy.action(state), model, t)
+        a = checked_action(policy.action(state), model, t)
         if not model.terminal[s]:
             out.length[run] = t + 1
         out.reward[run] += weight * m.reward[s, a]
@@ -320,7 +320,8 @@ def _run_one(
     out.ended[run] = model.terminal[s]
 
 
-def _checked_action(action: Any, model: CPOMDP, t: int) -> int:
+def checked_action(action: Any, model: CPOMDP, t: int) -> int:
+    """A policy's action at step t as an index of the model; what is none is a PolicyError."""
     if not isinstance(action, int | np.integer) or isinstance(action, bool):
         raise PolicyError(f"the policy's action at step {t} is {action!r}, not an index")
     if not 0 <= action < model.n_actions:

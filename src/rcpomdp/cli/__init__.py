@@ -15,7 +15,7 @@ import typer
 
 from .. import __version__
 from ..errors import InputError
-from . import problems, simulate, solve, solvers, verify  # noqa: F401 - each module adds its commands
+from . import problems, render, simulate, solve, solvers, verify  # noqa: F401 - each module adds its commands
 from .common import BAD_INPUT, FAILED, STOPPED, app, complain
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
