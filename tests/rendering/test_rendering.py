@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +14,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 import rcpomdp as rc
+from rcpomdp import cli
 from rcpomdp.drawing import PALETTE, Circle, Line, Rect, Text
-from rcpomdp.rendering import film, frame, tell
+from rcpomdp.rendering import frame, tell
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
@@ -191,33 +190,33 @@ def test_an_unknown_role_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rcpomdp", "render", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rcpomdp", "render", *words])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        return int(exit_.value.code or 0), *capsys.readouterr()
 
-
-def test_on_the_command_line(tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     model = rc.problems.make("tunnels", p_correct=0.95)
     problem = {"name": "tunnels", "parameters": {"p_correct": 0.95}}
-    rc.save_policy(tmp_path / "right.rcp", rc.policies.blind(model, "right"), model, None, problem)
-    done = command(tmp_path, "--policy", "right.rcp", "--out", "run.gif", "--steps", "2", "--json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["problem"] == "tunnels"
-    assert told["steps"] == 2
-    assert told["map"] is True
-    with Image.open(io.BytesIO((tmp_path / "run.gif").read_bytes())) as picture:
+    rc.save_policy("right.rcp", rc.policies.blind(model, "right"), model, None, problem)
+    code, out, _ = command("--policy", "right.rcp", "--out", "run.gif", "--steps", "2", "--json")
+    told = json.loads(out)
+    assert (code, told["problem"], told["steps"], told["map"]) == (0, "tunnels", 2, True)
+    with Image.open("run.gif") as picture:
         assert picture.n_frames == 3
-    done = command(tmp_path, "ce", "--policy", "blind:tunnel-B", "--out", "ce.png")
-    assert done.stdout == (
+    code, out, _ = command("ce", "--policy", "blind:tunnel-B", "--out", "ce.png")
+    assert code == 0
+    assert out == (
         "ce.png: 1 step of ce by blind:tunnel-B, seed 0, reward 10 (the problem has no map: its belief is drawn)\n"
     )
-    done = command(tmp_path, "--policy", "random", "--out", "no.png")
-    assert done.returncode == 2
-    assert "policy 'random' names no problem" in done.stderr
-    done = command(tmp_path, "ce", "--policy", "random", "--out", "no/where.png")
-    assert done.returncode == 2
-    assert "No such file or directory" in done.stderr
+    code, out, err = command("--policy", "random", "--out", "no.png")
+    assert (code, out) == (2, "")
+    assert "policy 'random' names no problem" in err
+    code, out, err = command("ce", "--policy", "random", "--out", "no/where.png")
+    assert (code, out) == (2, "")
+    assert "No such file or directory" in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ce.png", "right.rcp", "run.gif"]
-    assert film.FORMATS == (".gif", ".png")
