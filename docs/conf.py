@@ -35,6 +35,7 @@ myst_heading_anchors = 4
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
+default_role = "code"  # names in single backquotes
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
