@@ -52,7 +52,7 @@ def ce() -> rc.CPOMDP:
 def test_model(ce: rc.CPOMDP) -> None:
     shown = words(ce)
     assert shown[0] == "CPOMDP ce"
-    for word in ("5", "tunnel-A, tunnel-B", "cost cost", "budget 5", "at most 10 a step"):
+    for word in ("5", "tunnel-A, tunnel-B", "cost", "budget 5", "at most 10 a step"):
         assert word in shown
 
 

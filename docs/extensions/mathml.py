@@ -15,7 +15,9 @@ def _inline(self: Any, node: Any) -> None:
 
 
 def _display(self: Any, node: Any) -> None:
-    self.body.append(f'<div style="overflow:auto hidden;padding:0.2em 0">{convert(node.astext(), display="block")}</div>')
+    self.body.append(
+        f'<div style="overflow:auto hidden;padding:0.2em 0">{convert(node.astext(), display="block")}</div>'
+    )
     raise nodes.SkipNode
 
 

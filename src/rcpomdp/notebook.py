@@ -19,24 +19,26 @@ if TYPE_CHECKING:
     from .solvers.result import Result
     from .verification import Verification
 
-_CELL = "text-align:left;padding:1px 10px 1px 0"
-_RULE = "border-top:1px solid currentColor"
+_CELL = "text-align:left;vertical-align:top;padding:1px 10px 1px 0"
+_NAME = f"{_CELL};font-weight:normal;opacity:0.75;white-space:nowrap"
+_TABLE = "border-collapse:collapse;border-top:1px solid;margin:2px 0 6px;color:inherit;font-size:inherit"
 _SHOWN = 6  # labels of a list
 _LONGEST = 60  # characters of a label
 
 
 def table(title: str, rows: Iterable[Sequence[Any]], header: Sequence[Any] = ()) -> str:
-    """A titled table; the first cell of a row names it.
+    """A titled table of rows of at least two cells, the first of which names the row.
 
     >>> table("a < b", [("states", 2)])
     '<div><b>a &lt; b</b><table ...><tr><th ...>states</th><td ...>2</td></tr></table></div>'
     """
-    parts = [f'<div><b>{escape(title)}</b><table style="border-collapse:collapse;{_RULE};margin:2px 0 6px">']
+    parts = [f'<div><b>{escape(title)}</b><table style="{_TABLE}">']
     if header:
         parts.append("<tr>" + "".join(f'<th style="{_CELL}">{_text(cell)}</th>' for cell in header) + "</tr>")
     for name, *cells in rows:
-        named = f'<th style="{_CELL};font-weight:normal;opacity:0.75">{_text(name)}</th>'
-        parts.append(f"<tr>{named}" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in cells) + "</tr>")
+        *first, last = (_text(cell) for cell in cells)
+        middle = "".join(f'<td style="{_CELL};white-space:nowrap">{cell}</td>' for cell in first)
+        parts.append(f'<tr><th style="{_NAME}">{_text(name)}</th>{middle}<td style="{_CELL}">{last}</td></tr>')
     return "".join([*parts, "</table></div>"])
 
 
@@ -50,7 +52,13 @@ def model(shown: CPOMDP) -> str:
         ("discount", f"{shown.discount:.12g}", ""),
     ]
     for name, budget, cost in zip(shown.costs, shown.budget, shown.cost, strict=True):
-        rows.append((f"cost {name}", f"budget {_limit(budget)}", f"at most {cost.max():.6g} a step"))
+        rows.append(
+            (
+                "cost" if name == "cost" else f"cost {name}",
+                f"budget {_limit(budget)}",
+                f"at most {cost.max():.6g} a step",
+            )
+        )
     return table(f"CPOMDP {shown.name}".rstrip(), rows)
 
 
@@ -91,13 +99,13 @@ def simulation(shown: Simulation) -> str:
 
 def verification(shown: Verification) -> str:
     """What a second look at a policy found."""
-    rows: list[tuple[Any, ...]] = [("reward", f"{shown.reward:.9g}", "")]
+    rows: list[tuple[Any, ...]] = [("reward", f"{shown.reward:.9g}")]
     for k, (cost, most) in enumerate(zip(shown.cost, shown.most_spent, strict=True)):
         which = f"cost {k + 1}" if len(shown.cost) > 1 else "cost"
-        rows.append((which, f"{cost:.9g} expected", _no_more(most).lstrip(", ")))
-    rows.append(("beliefs walked", f"{shown.beliefs:,}", ""))
+        rows.append((which, f"{cost:.9g} expected{_no_more(most)}"))
+    rows.append(("beliefs walked", f"{shown.beliefs:,}"))
     if shown.problem is not None:
-        rows.insert(0, ("why", shown.problem, ""))
+        rows.insert(0, ("why", shown.problem))
     return table("✓ verified" if shown.verified else "✗ not verified", rows)
 
 

@@ -101,16 +101,16 @@ def test_no_costs_and_many_costs() -> None:
     model = rc.problems.make("tiger")
     plain = model.scalarised([0.0])
     assert pixels(plain, tell(plain, rc.policies.blind(plain, 0), 2)[0], Doors()).std() > 0
-    four = rc.CPOMDP(
+    six = rc.CPOMDP(
         transition=[np.eye(2)],
         observation=[np.full((2, 1), 1.0)],
         reward=[[1], [1]],
-        cost=np.ones((4, 2, 1)),
+        cost=np.ones((6, 2, 1)),
         initial_belief=[0.5, 0.5],
         discount=0.5,
-        budget=[3, 3, 3, None],
+        budget=[3, 3, 3, None, 3, 3],
     )
-    assert shows(pixels(four, tell(four, rc.policies.blind(four, 0), 2)[1], Doors()), "agent") > 1000
+    assert shows(pixels(six, tell(six, rc.policies.blind(six, 0), 2)[1], Doors()), "agent") > 1000
 
 
 @pytest.mark.parametrize("name", ["crs-4-4", "tunnels"])
@@ -177,6 +177,15 @@ def test_bad_input(change: dict[str, Any], sentence: str, tmp_path: Path, monkey
         rc.render(model, rc.policies.blind(model, 0), **{"out": "run.gif", **change})
     assert str(error.value) == sentence
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_drawing_needs_room(tmp_path: Path) -> None:
+    class Flat(Doors):
+        height = 0.0
+
+    model = rc.problems.make("tiger")
+    with pytest.raises(rc.InputError, match="the drawing is 2 wide and 0 high; both must be above 0"):
+        rc.render(model, rc.policies.blind(model, 0), tmp_path / "run.gif", Flat())
 
 
 def test_an_unknown_role_is_named(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def render(
     kind = check(out, steps, seed)
     if drawing is not None and not isinstance(drawing, Drawing):
         raise InputError(f"{drawing!r} is no drawing: it lacks width, height, scene or marks")
+    if drawing is not None and not (drawing.width > 0 and drawing.height > 0):
+        raise InputError(f"the drawing is {drawing.width:g} wide and {drawing.height:g} high; both must be above 0")
     story = tell(model, policy, steps, seed)
     with whole_file(out) as file:
         images = [_image(model, moment, drawing) for moment in story]

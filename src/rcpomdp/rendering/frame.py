@@ -21,6 +21,7 @@ _DPI = 100
 _SHOWN = 5  # states beside a map
 _MOST_SHOWN = 14  # states in place of one
 _LONGEST = 34  # characters of a label
+_GAUGES = 4  # costs that there is room for
 _INK, _FAINT, _EDGE = (PALETTE[role].light for role in ("ink", "faint", "edge"))
 _SPENT, _NOW, _OVER = (PALETTE[role].light for role in ("agent", "goal", "hazard"))
 
@@ -98,8 +99,10 @@ def _tell(axes: Axes, model: CPOMDP, moment: Moment) -> None:
     line(0.09, "observed", "–" if moment.observation is None else _name(model.observations[moment.observation]))
     line(0.20, "does", "– (the end)" if moment.action is None else _name(model.actions[moment.action]), 15)
     line(0.32, "reward so far", f"{moment.reward:.3f}")
-    for k, name in enumerate(model.costs):
+    for k, name in enumerate(model.costs[:_GAUGES]):
         _gauge(axes, 0.44 + 0.12 * k, str(name), moment.spent[k], moment.price[k], model.budget[k])
+    if model.n_costs > _GAUGES:
+        _write(axes.text, 0, 0.44 + 0.12 * _GAUGES, f"and {model.n_costs - _GAUGES} more costs", 9, _FAINT)
 
 
 def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: float) -> None:
