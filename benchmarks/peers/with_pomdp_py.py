@@ -1,7 +1,8 @@
 """pomdp-py at work; run.py starts this in an environment that has pomdp-py and not rcpomdp.
 
 It reads what to do as JSON from stdin and prints what it measured as JSON: the value of POMCP over simulated runs, and
-simulated steps per second. Problems are those that pomdp-py brings along: Tiger, and RockSample in its compiled form.
+simulated steps per second. Problems are those that pomdp-py brings along. The compiled RockSample of
+this version offers POMCP the four moves alone, neither checks nor samples, so the one in Python is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pomdp_py
-from pomdp_py.problems.rocksample.cythonize import rocksample_problem as rocks
+from pomdp_py.problems.rocksample import rocksample_problem as rocks
 from pomdp_py.problems.tiger import tiger_problem as tiger
 
 PARTICLES = 1000
@@ -29,7 +30,7 @@ def main() -> None:
     quiet = io.StringIO()
     with contextlib.redirect_stdout(quiet):  # pomdp-py prints; stdout is for the answer
         rows = [steps_per_second(task["steps_per_second"])]
-        rows += [pomcp(case, task["seconds_per_step"]) for case in task["cases"]]
+        rows += [pomcp(case) for case in task["cases"]]
     json.dump({"version": version("pomdp-py"), "rows": rows}, sys.stdout)
 
 
@@ -46,29 +47,29 @@ def rock_problem(case: dict[str, Any]) -> Any:
     start = (case["start"][0] - 1, case["start"][1] - 1)
 
     def state() -> Any:
-        return rocks.RSState(start, tuple(random.choice(("good", "bad")) for _ in locations), False)
+        return rocks.State(start, tuple(random.choice(("good", "bad")) for _ in locations), False)
 
     belief = pomdp_py.Particles([state() for _ in range(PARTICLES)])
     return rocks.RockSampleProblem(case["n"], len(locations), state(), locations, belief)
 
 
-def pomcp(case: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """The mean discounted reward of POMCP with so much time for every step."""
+def pomcp(case: dict[str, Any]) -> dict[str, Any]:
+    """The mean discounted reward of POMCP with so many simulations for every step."""
     totals, planned, steps, lost = [], 0.0, 0, 0
     for _ in range(case["runs"]):
         problem = tiger_problem() if case["problem"] == "tiger" else rock_problem(case)
         planner = pomdp_py.POMCP(
             max_depth=case["depth"],
             discount_factor=case["discount"],
-            planning_time=seconds,
+            num_sims=case["simulations"],
             exploration_const=case["exploration"],
             rollout_policy=problem.agent.policy_model,
         )
         total, weight = 0.0, 1.0
         for _ in range(case["steps"]):
-            begin = time.perf_counter()
+            begin = time.process_time()
             action = planner.plan(problem.agent)
-            planned += time.perf_counter() - begin
+            planned += time.process_time() - begin
             steps += 1
             total += weight * problem.env.state_transition(action, execute=True)
             weight *= case["discount"]
@@ -94,7 +95,7 @@ def steps_per_second(count: int) -> dict[str, Any]:
     belief = pomdp_py.Histogram(dict.fromkeys(states, 0.5))
     agent, env = problem.agent, problem.env
     actions = list(agent.policy_model.get_all_actions())
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(count):
         action = random.choice(actions)
         env.state_transition(action, execute=True)
@@ -102,7 +103,7 @@ def steps_per_second(count: int) -> dict[str, Any]:
         belief = pomdp_py.update_histogram_belief(
             belief, action, observation, agent.observation_model, agent.transition_model
         )
-    return {"problem": "steps per second", "rate": count / (time.perf_counter() - begin)}
+    return {"problem": "steps per second", "rate": count / (time.process_time() - begin)}
 
 
 if __name__ == "__main__":

@@ -135,6 +135,8 @@ def test_bad_arguments_are_refused() -> None:
     model = rc.problems.make("tiger")
     with pytest.raises(rc.InputError, match="num_envs must be a whole number of at least 1, not 0"):
         CPOMDPVectorEnv(model, 0)
+    with pytest.raises(rc.InputError, match="num_envs must be at most 1,000,000, not 10,000,000"):
+        CPOMDPVectorEnv(model, 10**7)
     with pytest.raises(
         rc.InputError, match="autoreset_mode must be one of 'NextStep', 'SameStep', 'Disabled', not 'now'"
     ):

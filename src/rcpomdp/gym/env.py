@@ -91,15 +91,15 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
         """Act; an action that is none is an InputError."""
         if self._over:
             raise ResetNeeded("the episode is over, or none has begun: call reset first")
-        fleet = self._fleet
-        out = fleet.step(np.atleast_1d(action), fleet.all)
+        fleet, actions = self._fleet, np.atleast_1d(action)
+        out = fleet.step(actions, fleet.all)
         observation, reward = np.int64(out.observation[0]), float(out.reward[0])
         terminated = bool(out.known[0] if self._until_known else out.ended[0])
         truncated = self._most is not None and int(fleet.steps[0]) >= self._most
         self._over = terminated or truncated
         info = self._info(out.cost)
         if self.render_mode is not None:
-            self._last = _describe(self.model, int(action), int(observation), reward, info)
+            self._last = _describe(self.model, int(actions[0]), int(observation), reward, info)
         return observation, reward, terminated, truncated, info
 
     def render(self) -> str | None:

@@ -37,6 +37,7 @@ class Fleet:
             probs=np.zeros((n, room)),
             weight=np.ones(n),
             spent=np.zeros((n, model.n_costs)),
+            left=np.zeros((n, model.n_costs)),
             block=np.zeros((n, 4), dtype=np.uint64),
             place=np.zeros(n, dtype=np.int64),
             bits=np.zeros((n, 2), dtype=np.uint64),
@@ -60,7 +61,7 @@ class Fleet:
         self._runs.place[these] = place
         self._next[these] += 1
         self.steps[these] = 0
-        begin(self._runs, *self._start, these)
+        begin(self._runs, self.model.budget, *self._start, these)
 
     def step(self, actions: Any, these: IntArray) -> Step:
         """Act in these environments; the others show nothing: no observation, no reward, no cost."""
@@ -73,11 +74,10 @@ class Fleet:
             known=np.zeros(n, dtype=np.bool_),
         )
         actions = self._checked(actions, these)
+        fixed = model.arrays, model.discount, model.terminal, model.budget, model.spending_limit
         done = 0
         while True:
-            done = advance(
-                model.arrays, model.discount, model.terminal, self._runs, these, done, actions, out, *self._scratch
-            )
+            done = advance(*fixed, self._runs, these, done, actions, out, *self._scratch)
             if done == these.size:
                 break
             self._widen()
@@ -91,22 +91,13 @@ class Fleet:
 
     def info(self, cost: FloatArray, belief: bool) -> dict[str, Any]:
         """What is told beside observation and reward, as new arrays, [n, ...]."""
-        told = {"cost": cost, "spent": self._runs.spent.copy(), "remaining_budget": self._remaining()}
+        told = {"cost": cost, "spent": self._runs.spent.copy(), "remaining_budget": self._runs.left.copy()}
         return told | {"belief": self._beliefs()} if belief else told
-
-    def _remaining(self) -> FloatArray:
-        """d, [n, K]: ``d' = (d − C(b, a)) / γ`` is ``(ĉ − W) / γ^t``, below 0 where `simulate` sees a violation."""
-        spent, weight = self._runs.spent, self._runs.weight[:, None]
-        left = self.model.budget - spent
-        left = np.where(spent <= self.model.spending_limit, np.maximum(left, 0.0), left)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            d: FloatArray = np.where(left == 0, 0.0, left / weight)  # ±inf once γ^t is 0: nothing counts any more
-        return d
 
     def _beliefs(self) -> FloatArray:
         dense = np.zeros((self.all.size, self.model.n_states))
-        for i, size in enumerate(self._runs.size):
-            dense[i, self._runs.support[i, :size]] = self._runs.probs[i, :size]
+        here = np.arange(self._runs.support.shape[1]) < self._runs.size[:, None]
+        dense[np.nonzero(here)[0], self._runs.support[here]] = self._runs.probs[here]
         return dense
 
     def _load(self, i: int) -> None:

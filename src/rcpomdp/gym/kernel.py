@@ -58,7 +58,10 @@ class Runs(NamedTuple):
     support: IndexArray  # [n, room] states of the belief in increasing order
     probs: FloatArray  # [n, room]
     weight: FloatArray  # [n] γ^t
-    spent: FloatArray  # [n, K] Σ γ^τ C_k(b_τ, a_τ) so far
+    spent: FloatArray  # [n, K] W: Σ γ^τ C_k(b_τ, a_τ) so far
+    left: (
+        FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, which is (ĉ − W) / γ^t; below 0 where W is above its limit
+    )
     block: BitArray  # [n, 4] the block's generator at its beginning: x and c, each as its high and its low word
     place: IntArray  # [n] of the run in its block
     bits: BitArray  # [n, 2] x after the last number drawn
@@ -112,7 +115,16 @@ def uniforms(bits: BitArray, skip: int, out: FloatArray) -> None:
 
 
 @kernel
-def begin(runs: Runs, states0: IndexArray, probs0: FloatArray, these: IntArray) -> None:
+def _left(budget: float, limit: float, spent: float, weight: float) -> float:
+    """What is left; once γ^t is 0 nothing counts any more, and that is 0 or infinite."""
+    left = budget - spent
+    if left < 0.0 and spent <= limit:
+        left = 0.0
+    return left / weight if left != 0.0 else 0.0
+
+
+@kernel
+def begin(runs: Runs, budget: FloatArray, states0: IndexArray, probs0: FloatArray, these: IntArray) -> None:
     """Put these runs at the initial belief, each in a state drawn from it."""
     for j in range(these.size):
         i = these[j]
@@ -129,6 +141,7 @@ def begin(runs: Runs, states0: IndexArray, probs0: FloatArray, these: IntArray) 
         runs.weight[i] = 1.0
         for k in range(runs.spent.shape[1]):
             runs.spent[i, k] = 0.0
+            runs.left[i, k] = budget[k]
 
 
 @kernel
@@ -136,6 +149,8 @@ def advance(
     m: ModelArrays,
     discount: float,
     terminal: BoolArray,
+    budget: FloatArray,
+    limit: FloatArray,
     runs: Runs,
     these: IntArray,
     first: int,
@@ -167,9 +182,11 @@ def advance(
         for k in range(out.cost.shape[1]):
             out.cost[i, k] = m.cost[k, s, a]
             runs.spent[i, k] += runs.weight[i] * _expectation(m.cost[k], a, states, probs)
+        runs.weight[i] *= discount
+        for k in range(out.cost.shape[1]):
+            runs.left[i, k] = _left(budget[k], limit[k], runs.spent[i, k], runs.weight[i])
         high, low = _jump(high, low, c_high, c_low, 2 * BLOCK_RUNS - 2)
         runs.bits[i, 0], runs.bits[i, 1] = high, low
-        runs.weight[i] *= discount
         runs.state[i] = s_next
         runs.size[i] = size
         for e in range(size):

@@ -6,7 +6,7 @@ Gymnasium: A Unified Safe Reinforcement Learning Benchmark, 2023).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -15,6 +15,11 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from .._types import AnyArray, BoolArray, FloatArray
 from ..errors import InputError
 from ..model import CPOMDP
+
+if TYPE_CHECKING:
+    _VectorWrapper = VectorWrapper[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]
+else:
+    _VectorWrapper = VectorWrapper  # older versions of Gymnasium give it no parameters
 
 
 class SixTuple(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
@@ -46,7 +51,7 @@ class SixTuple(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
         return observation, reward, float(cost) if cost.ndim == 0 else cost, terminated, truncated, info
 
 
-class VectorSixTuple(VectorWrapper[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]):
+class VectorSixTuple(_VectorWrapper):
     """Environments side by side whose steps return the costs [n], or [n, K] of all of several, after the rewards.
 
     Under autoreset in the same step these are still the costs of the action, as the rewards are its rewards.
@@ -56,7 +61,7 @@ class VectorSixTuple(VectorWrapper[AnyArray, AnyArray, AnyArray, AnyArray, AnyAr
         super().__init__(env)
         self._which = _which(env.unwrapped, cost)
 
-    def step(  # type: ignore[override]  # six
+    def step(  # type: ignore[override]  # six values on purpose
         self, actions: AnyArray
     ) -> tuple[AnyArray, FloatArray, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Act."""

@@ -19,6 +19,8 @@ from ..model import CPOMDP
 from .env import check_limit
 from .fleet import Fleet
 
+_MOST_ENVS = 10**6
+
 
 class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
     """Environments side by side; arrays are indexed by environment.
@@ -62,6 +64,8 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
     ) -> None:
         if isinstance(num_envs, bool) or not isinstance(num_envs, int | np.integer) or num_envs < 1:
             raise InputError(f"num_envs must be a whole number of at least 1, not {num_envs!r}")
+        if num_envs > _MOST_ENVS:
+            raise InputError(f"num_envs must be at most {_MOST_ENVS:,}, not {num_envs:,}")
         check_limit(max_episode_steps)
         try:
             self._mode = AutoresetMode(autoreset_mode)
