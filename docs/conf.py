@@ -32,6 +32,10 @@ exclude_patterns = ["extensions"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
+suppress_warnings = [
+    "misc.highlighting_failure"
+]  # of languages that Pygments does not know; Python is run by the tests
+
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False

@@ -33,3 +33,5 @@ def test_example(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert "verified; 0.0% of 2000 runs" in printed
     assert len(printed.splitlines()) < 15
+    if name == "rover.py":
+        assert printed in (FOLDER.parent / "docs" / "examples.md").read_text()
