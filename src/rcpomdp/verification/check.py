@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import notebook
 from .._plain import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
+from ..notebook import verification as _html
 from ..policies import ControllerPolicy, MixturePolicy, Policy
 from .chain import Chain
 from .pairs import Pairs
@@ -55,7 +55,7 @@ class Verification(NamedTuple):
         return f"Verification: {said}; reward {self.reward:.6g}{spends}"
 
     def _repr_html_(self) -> str:
-        return notebook.verification(self)
+        return _html(self)
 
 
 def verify(
