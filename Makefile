@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint setup bench clean
+.PHONY: demo test lint setup bench docs clean
 
 demo: $(READY)
 	$(BIN)/rcpomdp problems
@@ -33,6 +33,10 @@ lint: $(READY)
 
 setup: $(READY)
 
+# The site, offline and without warnings: build/docs/index.html
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
+
 bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/engine.py
@@ -46,6 +50,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rcpomdp needs Python 3.11 or later")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs-ready: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 clean:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .io import save_model as save_model
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
+    from .rendering import render as render
     from .simulation import Simulation as Simulation
     from .simulation import simulate as simulate
     from .solvers import Result as Result
@@ -64,6 +65,7 @@ _HOME = {
     "observability_classes": "classes",
     "policy_info": "io",
     "save_model": "io",
+    "render": "rendering",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",

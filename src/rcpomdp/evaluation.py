@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from . import beliefs
+from . import beliefs, notebook
 from ._types import FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP
@@ -31,6 +31,9 @@ class Evaluation(NamedTuple):
     reward: float
     cost: FloatArray  # [K]
     error: float  # the reward and each cost are off by no more than this
+
+    def _repr_html_(self) -> str:
+        return notebook.evaluation(self)
 
 
 def evaluate(

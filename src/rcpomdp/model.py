@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _validation as check
+from . import notebook
 from ._types import BoolArray, FloatArray
 from .errors import ModelError
 from .kernels.arrays import ModelArrays
@@ -279,6 +280,9 @@ class CPOMDP:
         if self.n_costs:
             parts.append(f"budget {budget}")
         return f"CPOMDP{' ' + repr(self.name) if self.name else ''}: {', '.join(parts)}"
+
+    def _repr_html_(self) -> str:
+        return notebook.model(self)
 
     # Inside
 

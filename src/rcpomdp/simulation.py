@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _processes, beliefs, luck
+from . import _processes, beliefs, luck, notebook
 from ._plain import finite
 from ._types import FloatArray
 from .errors import InputError, PolicyError
@@ -150,6 +150,9 @@ class Simulation:
             f"Simulation of {name}: {self.runs} runs, reward {self.reward.mean:.4g} ± {self.reward.se:.2g}, "
             f"{costs + ', ' if costs else ''}violation rate {self.violation_rate.mean:.3f}"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.simulation(self)
 
 
 def simulate(
@@ -290,7 +293,7 @@ def _run_one(
     for t in range(len(u)):
         if model.terminal[b.states].all():
             break
-        a = _checked_action(policy.action(state), model, t)
+        a = checked_action(policy.action(state), model, t)
         if not model.terminal[s]:
             out.length[run] = t + 1
         out.reward[run] += weight * m.reward[s, a]
@@ -306,7 +309,8 @@ def _run_one(
     out.ended[run] = model.terminal[s]
 
 
-def _checked_action(action: Any, model: CPOMDP, t: int) -> int:
+def checked_action(action: Any, model: CPOMDP, t: int) -> int:
+    """A policy's action at step t as an index of the model; what is none is a PolicyError."""
     if not isinstance(action, int | np.integer) or isinstance(action, bool):
         raise PolicyError(f"the policy's action at step {t} is {action!r}, not an index")
     if not 0 <= action < model.n_actions:

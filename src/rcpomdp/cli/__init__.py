@@ -23,6 +23,7 @@ from . import (  # noqa: F401 - each module adds its commands
     graph,
     plot,
     problems,
+    render,
     report,
     reproduce,
     runs,

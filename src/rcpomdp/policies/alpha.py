@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import beliefs
+from .. import beliefs, notebook
 from .._types import FloatArray
 from .._validation import real_array
 from ..beliefs import Belief
@@ -93,6 +93,9 @@ class AlphaPolicy:
 
     def __repr__(self) -> str:
         return f"AlphaPolicy({self.actions.size} vectors)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("vectors", self.actions.size)])
 
 
 def qmdp(model: CPOMDP) -> AlphaPolicy:

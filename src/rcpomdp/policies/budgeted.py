@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import beliefs
+from .. import beliefs, notebook
 from .._types import FloatArray
 from .._validation import real_array
 from ..beliefs import Belief
@@ -114,3 +114,6 @@ class BudgetedAlphaPolicy:
 
     def __repr__(self) -> str:
         return f"BudgetedAlphaPolicy({self.actions.size} vectors)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("vectors", self.actions.size)])

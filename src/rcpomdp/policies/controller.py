@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import notebook
 from ..errors import PolicyError
 from ..kernels.rollout import CONTROLLER
 from ..model import CPOMDP
@@ -66,6 +67,9 @@ class ControllerPolicy:
 
     def __repr__(self) -> str:
         return f"ControllerPolicy({self.actions.size} nodes)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("nodes", self.actions.size), ("starts at node", self.start)])
 
 
 def blind(model: CPOMDP, action: Hashable) -> ControllerPolicy:

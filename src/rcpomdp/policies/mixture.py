@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import notebook
 from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP
@@ -61,3 +62,6 @@ class MixturePolicy:
 
     def __repr__(self) -> str:
         return f"MixturePolicy({len(self.policies)} policies)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [(f"{w:.6g}", p) for w, p in zip(self.weights, self.policies, strict=True)])

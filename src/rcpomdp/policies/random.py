@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .. import notebook
 from ..errors import PolicyError
 from ..kernels.rollout import RANDOM, next_memory, random_action
 from ..model import CPOMDP
@@ -43,3 +44,6 @@ class RandomPolicy:
 
     def __repr__(self) -> str:
         return "RandomPolicy()"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("any of", f"{self.n_actions} actions")])

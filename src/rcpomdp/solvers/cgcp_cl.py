@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import beliefs
+from .. import beliefs, notebook
 from .._types import FloatArray
 from ..beliefs import Belief
 from ..errors import InputError
@@ -158,6 +158,9 @@ class ClosedLoopPolicy:
 
     def __repr__(self) -> str:
         return f"ClosedLoopPolicy({self.step_time:g} s before each step)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("searches", f"{self.step_time:g} s before each step")])
 
 
 def _engine(model: CPOMDP, memory_limit: float) -> Engine:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import notebook
 from .budgeted import BudgetSearch
 
 _WORK = 20_000  # elementary steps between looks at the clock
@@ -54,3 +55,6 @@ class OnlinePolicy:
 
     def __repr__(self) -> str:
         return f"OnlinePolicy({self.act_time:g} s before each step)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("searches", f"{self.act_time:g} s before each step")])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import notebook
 from .._plain import finite
 from .._types import FloatArray
 from ..policies import Policy
@@ -101,3 +102,6 @@ class Result:
             f"Result of {self.solver}: {self.status}, {self.objective} in [{self.lower:.6g}, {self.upper:.6g}], "
             f"policy with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.result(self)

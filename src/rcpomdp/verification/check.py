@@ -12,6 +12,7 @@ from .._plain import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
+from ..notebook import verification as _html
 from ..policies import ControllerPolicy, MixturePolicy, Policy
 from .chain import Chain
 from .pairs import Pairs
@@ -46,6 +47,15 @@ class Verification(NamedTuple):
             "most_spent": [finite(c) for c in self.most_spent],
             "beliefs": self.beliefs,
         }
+
+    def __repr__(self) -> str:
+        most = ", ".join(f"{c:.6g}" for c in self.most_spent)
+        spends = f", no history spends more than {most}" if most else ""
+        said = "verified" if self.verified else f"NOT verified: {self.problem}"
+        return f"Verification: {said}; reward {self.reward:.6g}{spends}"
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
 
 def verify(
