@@ -19,7 +19,7 @@ Choices that are ours:
 - Each of several costs has its own price in its own interval, and is updated by itself.
 - B is twice what any optimal price can be: ``λ*_k ≤ (V* − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
   c below the budgets (Slater's condition). That policy is looked for first; without one, a hundredth of the budget
-  stands for the denominator. V* is bounded by ``λ·ĉ + V_λ``, at zero and then at B / 2 as long as B gets smaller.
+  stands for the denominator. V* is bounded by ``λ·ĉ + V_λ``, at zero and then at B / 4 as long as B gets smaller.
 - Where time is short, K is what there is time for, and is doubled as long as some is left.
 """
 
@@ -208,10 +208,13 @@ class Game:
         return max((engine.lower - threshold) / 2, _PRECISION * allowed)
 
     def _narrowed_bounds(self) -> FloatArray:
-        """B of each cost, [K]: an answer at B / 2 bounds the optimum, and so B, until that changes little."""
+        """B of each cost, [K]: an answer at B / 4 bounds the optimum, and so B, until that changes little.
+
+        If it is the policy of the slack again, that halves what is open above its reward.
+        """
         bounds = self._bounds()
         for _ in range(_NARROWINGS):
-            self._answer(bounds / 2, self._share(_SHARE / 2))
+            self._answer(bounds / 4, self._share(_SHARE / 2))
             before, bounds = bounds, self._bounds()
             if (bounds >= 0.8 * before).all():
                 break
