@@ -18,10 +18,11 @@ demo: $(READY)
 	@echo "Solve, verify and simulate; kernels are compiled first, once per installation."
 	$(BIN)/python examples/demo.py
 	@echo
-	@echo "Every solver on small problems, beside the paper's figures; what was run before is not run again."
+	@echo "Every solver on small problems; what was run before is not run again."
 	@mkdir -p demo
 	$(BIN)/rcpomdp reproduce smoke --workers 2 --store demo/runs.db
 	$(BIN)/rcpomdp report --store demo/runs.db --out demo/report.html
+	@echo "Open demo/report.html in a browser."
 
 test: lint
 	$(BIN)/python -m pytest
@@ -48,6 +49,7 @@ bench: $(READY)
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rcpomdp needs Python 3.11 or later")'
+	@echo "Setting up $(VENV): one to two minutes."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@

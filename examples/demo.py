@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 import rcpomdp as rc
+from rcpomdp.kernels.jit import when_compiling
 
 FOLDER = Path("demo")
 RUNS, STEPS, SEED = 1000, 20, 0
@@ -42,6 +43,7 @@ CASES = [
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
+    when_compiling(lambda: print("compiling the solvers' kernels, this first time: one to two minutes ...", flush=True))
     columns = [outcome(case) for case in CASES]
     table = Table(box=None, header_style="bold")
     table.add_column("\nmean ± s.e.", no_wrap=True)

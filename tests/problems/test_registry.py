@@ -115,7 +115,11 @@ def test_listing_imports_neither_builders_nor_numerics():
             {"p_corect": 0.8},
             "problem 'tunnels' has no parameter 'p_corect'; did you mean 'p_correct'?",
         ),
-        ("tunnels", {"zzz": 0.8}, "problem 'tunnels' has no parameter 'zzz'"),
+        (
+            "tunnels",
+            {"zzz": 0.8},
+            "problem 'tunnels' has no parameter 'zzz' (known: p_correct, back_cost, budget, discount)",
+        ),
         (
             "tunnels",
             {"p_correct": "abc"},

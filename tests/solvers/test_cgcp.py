@@ -390,7 +390,6 @@ def test_a_time_limit_is_kept_and_the_bounds_hold() -> None:
     longer = cgcp(case.model, epsilon=1e-9, time_limit=1.5)
     assert longer.lower <= short.upper
     assert short.lower <= longer.upper
-    assert longer.gap < short.gap
 
 
 def test_other_limits() -> None:

@@ -30,7 +30,7 @@ def announce_compilation() -> None:
     """Have numba say when it compiles, which takes seconds; what is cached is not compiled."""
     from ..kernels.jit import when_compiling
 
-    when_compiling(lambda: say("compiling kernels, this once ..."))
+    when_compiling(lambda: say("compiling kernels that are not cached yet: up to two minutes ..."))
 
 
 def say(sentence: str) -> None:

@@ -86,7 +86,9 @@ def _solve(
         claims = {key: summary[key] for key in _CLAIMS if key in summary} | {"options": options}
         recipe = {"name": problem, "parameters": arguments.parameters(param)}
         save_policy(out, result.policy, model, claims, recipe)
-        unproven = "" if result.admissible in (None, True) else "; it is NOT proven to keep the budget"
+        unproven = (
+            "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
+        )
         say(f"policy saved to {out}{unproven}")
     simulation = None
     if runs and result.status != "interrupted":
@@ -139,4 +141,5 @@ def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:
         found = f"the gap is {result.gap:.3g}" + ("" if epsilon is None else f", above {epsilon:g}")
+        found += "; -o iterations=N allows more" if result.status == "iteration limit" else ""
     return complain(f"{result.status}: {found}", STOPPED)

@@ -77,14 +77,14 @@ class RunStore:
 
     >>> RunStore("nowhere.db")
     Traceback (most recent call last):
-    rcpomdp.experiments.store.StoreError: there is no store of runs 'nowhere.db'
+    rcpomdp.experiments.store.StoreError: there is no store of runs 'nowhere.db'; `rcpomdp reproduce` makes one
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = False) -> None:
         self.path = os.fsdecode(path)
         self._owner = uuid4().hex
         if not create and not Path(self.path).exists():
-            raise StoreError(f"there is no store of runs {self.path!r}")
+            raise StoreError(f"there is no store of runs {self.path!r}; `rcpomdp reproduce` makes one")
         with self._sentences():
             # Transactions begin and end where this file says so, and nowhere else.
             self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)

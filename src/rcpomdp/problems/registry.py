@@ -97,7 +97,8 @@ class Problem:
         known = self.parameters
         for key, value in params.items():
             if key not in known:
-                raise ProblemError(f"problem {self.name!r} has no parameter {key!r}{did_you_mean(key, known)}")
+                hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
+                raise ProblemError(f"problem {self.name!r} has no parameter {key!r}{hint}")
             if not _fits(value, known[key].annotation):
                 raise ProblemError(
                     f"parameter {key!r} of problem {self.name!r} must be {_noun(known[key].annotation)}, not {value!r}"

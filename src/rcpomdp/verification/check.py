@@ -92,7 +92,8 @@ def verify(
     elif isinstance(policy, ControllerPolicy):
         found = _controller(model, policy, horizon, most_pairs)
     else:
-        raise PolicyError(f"only controllers and mixtures of them can be verified, not {type(policy).__name__}")
+        kind = type(policy).__name__
+        raise PolicyError(f"only controllers and mixtures of them can be verified, not {kind}; simulate it instead")
     problem = found.problem or told.broken_by(found)
     return found._replace(verified=problem is None, problem=problem)
 
