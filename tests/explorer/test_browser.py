@@ -222,6 +222,25 @@ def test_self_destruction_is_marked_where_it_begins(opened, cave_html: str) -> N
     assert value(shown, "step", 0) == 1
 
 
+def test_breaking_the_budget_later_is_told_before_it_happens(opened, cave_html: str) -> None:
+    shown = opened(cave_html)
+    rows = shown.locator("[data-side='0'] tbody tr").all_inner_texts()
+    assert "earns 12 by breaking the budget later" in rows[0]
+    assert "earns less within the budget" in rows[1]
+    assert "at most 10; the policy earns 12 by breaking the budget later" in rows[1]
+
+
+def test_one_draw_of_a_randomised_policy_says_so(opened) -> None:
+    model = rc.problems.make("tiger")
+    policy = rc.policies.RandomPolicy(model)
+    seed = next(seed for seed in range(20) if rc.explain(policy, model, seed=seed).broken)
+    shown = opened(made("tiger", policy, most_nodes=50, seed=seed))
+    assert shown.locator(".one-draw").inner_text().startswith(f"One draw (seed {seed}) of a randomised policy.")
+    assert shown.locator(".alarm b").inner_text() == "Self-destruction of this draw at step 0"
+    assert shown.locator(".badge").inner_text() == "this draw: over budget"
+    assert shown.locator("tbody tr:not(.taken):not(.breaks) .verdict", has_not_text="than this draw").count() == 0
+
+
 def test_the_riskiest_branch_is_one_click_away(opened, cave_html: str) -> None:
     shown = opened(cave_html)
     shown.click("#risk")

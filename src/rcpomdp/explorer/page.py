@@ -134,13 +134,14 @@ def _colours() -> str:
 
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
     risk = risks(graph)
-    weights = [start.weight for start in starts(graph.model, side.policy, seed)]
+    begin = starts(graph.model, side.policy, seed)
     exact = bool((graph.values[:, :, 1] - graph.values[:, :, 0] <= 1e-9 * (1 + np.abs(graph.values[:, :, 0]))).all())
     number = [beliefs.add(belief) for belief in graph.beliefs]
     return {
         "title": side.title,
         "about": ", ".join(filter(None, [side.about, _kind(side.policy)])),
-        "draws": [[_digits(w), root] for w, root in zip(weights, graph.roots, strict=True)],
+        "draws": [[_digits(s.weight), root, int(s.one_draw)] for s, root in zip(begin, graph.roots, strict=True)],
+        "seed": seed,
         "complete": graph.complete,
         "belief": [number[b] for b in graph.belief],
         "action": graph.action,
@@ -149,6 +150,7 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
         "most": [_digits(v, 14) for v in risk.most.ravel().tolist()],
         "way": risk.way.ravel().tolist(),
+        "whole": None if graph.complete else risk.whole.astype(int).tolist(),
     }
 
 
@@ -164,7 +166,7 @@ def _kind(policy: Policy[Any]) -> str:
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
-            return "random actions, one draw of them"
+            return "random actions"
         case _:
             return type(policy).__name__
 

@@ -204,7 +204,7 @@ function spoken({ place }) {
   const name = SIDES.length > 1 ? `${DATA.sides[place.side].title}: ` : "";
   const does = node.action === ENDED ? "ended" : `action ${MODEL.actions[node.action]}`;
   const left = MODEL.costs.map((cost, k) => `, ${shown(place.left[k])} of ${cost} left, ${range(node.costs[k])} expected`).join("");
-  return `${name}step ${place.step}, ${does}${left}${place.broken ? `, self-destruction at step ${place.broken.step}` : ""}.`;
+  return `${name}${place.oneDraw ? "one draw, " : ""}step ${place.step}, ${does}${left}${place.broken ? `, self-destruction${place.oneDraw ? " of this draw" : ""} at step ${place.broken.step}` : ""}.`;
 }
 
 function theme(change) {
