@@ -198,6 +198,9 @@ def test_unexplored_branches_are_marked(opened, tiger) -> None:
     shown = opened(made("tiger", tiger, most_nodes=1))
     assert shown.locator(".observe:disabled").count() == 2
     assert "not explored further" in shown.locator(".observe").first.inner_text()
+    assert shown.locator("#risk").inner_text() == "Riskiest explored branch"
+    shown.click("#risk")
+    assert "explored" in shown.locator("#note").inner_text()
 
 
 # Two policies
@@ -277,6 +280,19 @@ def test_a_place_is_found_again_by_its_address(opened, tiger_html: str) -> None:
     assert place == (value(again, "step"), action(again), value(again, "left-0"), value(again, "probability"))
     nowhere = opened(tiger_html, "#w=7.x.0&d=5")
     assert value(nowhere, "step") == 0
+
+
+def test_skipping_to_the_policy_keeps_the_walk(opened, tiger_html: str) -> None:
+    shown = opened(tiger_html)
+    shown.keyboard.press("1")
+    address = shown.url
+    shown.locator(".skip").focus()
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.id") == "sides"
+    assert (value(shown, "step"), shown.url) == (1, address)
+    shown.evaluate("location.hash = '#elsewhere'")
+    shown.wait_for_timeout(50)
+    assert value(shown, "step") == 1
 
 
 def test_keys_do_all_that_clicks_do(opened, tiger_html: str) -> None:

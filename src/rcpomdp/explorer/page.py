@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
+from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -47,6 +49,7 @@ class Page(NamedTuple):
     html: str
     nodes: list[int]  # explored, of each side
     complete: bool  # nothing was left unexplored
+    randomised: list[bool]  # which sides are one draw of their policy
 
 
 def page(
@@ -99,7 +102,12 @@ def page(
         else {"width": drawing.width, "height": drawing.height, "scene": [_shape(s) for s in drawing.scene()]},
         "version": __version__,
     }
-    return Page(_html(model.name or "policy", data), [len(graph) for graph in graphs], all(g.complete for g in graphs))
+    return Page(
+        _html(model.name or "policy", data),
+        [len(graph) for graph in graphs],
+        all(graph.complete for graph in graphs),
+        [any(one_draw for _, _, one_draw in side["draws"]) for side in shown],
+    )
 
 
 def _html(title: str, data: dict[str, Any]) -> str:
@@ -111,15 +119,13 @@ def _html(title: str, data: dict[str, Any]) -> str:
     # No "<" survives in the data, so that no label can close the script it stands in.
     inline = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {
-        "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
+        "TITLE": escape(title),
         "STYLE": _colours() + read("page.css"),
         "SCRIPT": "\n".join(read(name) for name in _SCRIPTS),
         "DATA": inline,
     }
-    html = read("page.html")
-    for name, content in parts.items():  # the data, which is anybody's text, comes last
-        html = html.replace(f"/*{name}*/", content, 1)
-    return html
+    # In one pass, so that nothing that is put in, which may be anybody's text, is searched again.
+    return re.sub(r"/\*([A-Z]+)\*/", lambda found: parts[found[1]], read("page.html"))
 
 
 def _colours() -> str:
