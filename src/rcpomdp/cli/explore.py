@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -47,8 +47,9 @@ def _explore(
         if os.path.exists(path) and os.path.exists(target) and os.path.samefile(path, target):
             raise InputError(f"the page would take the place of {path!r}, which it is made from; give another --out")
     sides = [Side(os.path.basename(path), load_policy(path, model), _solver(path)) for path in paths]
-    limits: dict[str, Any] = {"most_nodes": nodes, "most_steps": depth, "seed": seed}
-    made = explore(sides[0], model, target, *sides[1:], drawing=arguments.drawing(name, model), **limits)
+    beside = None if compare is None else sides[1]
+    drawing = arguments.drawing(name, model)
+    made = explore(sides[0], model, target, beside, drawing, most_nodes=nodes, most_steps=depth, seed=seed)
     for path, randomised in zip(paths, made.randomised, strict=True):
         if randomised:
             say(f"{path} is randomised: the page shows one draw of it, seed {seed}")

@@ -21,7 +21,7 @@ import numpy as np
 from .. import __version__
 from .._plain import finite
 from ..beliefs import Belief
-from ..drawing import PALETTE, Drawing, Shape
+from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_marks, checked_scene
 from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
@@ -78,6 +78,8 @@ def page(
     """
     if not 1 <= len(sides) <= 2:
         raise InputError(f"a page shows one policy or two, not {len(sides)}")
+    if drawing is not None:
+        check_drawing(drawing)
     graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
     beliefs = _Beliefs(model, drawing)
     shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
@@ -99,7 +101,11 @@ def page(
         "shapes": list(beliefs.shapes),
         "drawing": None
         if drawing is None
-        else {"width": drawing.width, "height": drawing.height, "scene": [_shape(s) for s in drawing.scene()]},
+        else {
+            "width": float(drawing.width),
+            "height": float(drawing.height),
+            "scene": [_shape(s) for s in checked_scene(drawing)],
+        },
         "version": __version__,
     }
     return Page(
@@ -198,7 +204,7 @@ class _Beliefs:
             shown: list[float] = []
             for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
                 shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
-            marks = [] if self.drawing is None else [_shape(shape) for shape in self.drawing.marks(belief)]
+            marks = [] if self.drawing is None else [_shape(shape) for shape in checked_marks(self.drawing, belief)]
             numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in marks]
             self.rows.append([shown, belief.states.size - likely.size, numbers, None])
         return self._index[key]
@@ -226,7 +232,7 @@ def _flat(pairs: Iterable[tuple[float, float]]) -> list[float]:
 
 def _shape(shape: Shape) -> tuple[Any, ...]:
     """The kind of a shape and its fields in their order."""
-    return type(shape).__name__.lower(), *(_digits(x, 5) if isinstance(x, int | float) else str(x) for x in shape)
+    return type(shape).__name__.lower(), *(x if isinstance(x, str) else _digits(x, 5) for x in shape)
 
 
 def _digits(value: float, digits: int = 9) -> float:
