@@ -370,6 +370,25 @@ def test_pages_fit_and_are_legible(opened, cave_html: str, scheme: str, width: i
     assert min(ratio for ratio, _ in ratios) >= 4.5, min(ratios)
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("width", [360, 800, 1100, 1400])
+def test_long_names_stay_inside(opened, sides: int, width: int) -> None:
+    long = "a_name_without_any_end_" * 6
+    arrays = {"transition": np.ones((2, 1, 1)), "observation": np.ones((2, 1, 1)), "reward": [[1.0, 3.0]]}
+    labels = {"states": [f"s{long}"], "actions": [f"a{long}", f"b{long}"], "observations": [f"o{long}"]}
+    cost, costs = [[[0.0, 1.0]], [[2.0, 0.0]]], [f"c{long}", f"d{long}"]
+    start = {"initial_belief": [1.0], "discount": 0.5, "budget": [1, 9]}
+    model = rc.CPOMDP(**arrays, **labels, **start, cost=cost, costs=costs, name=long)
+    shown = opened(
+        page(model, [Side(long, rc.policies.blind(model, 1), long)] * sides).html,
+        viewport={"width": width, "height": 800},
+    )
+    assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert shown.evaluate(
+        "[...document.querySelectorAll('.card:not(.tree)')].every(e => e.scrollWidth <= e.clientWidth)"
+    )
+
+
 def test_the_theme_can_be_changed(opened, cave_html: str) -> None:
     shown = opened(cave_html, color_scheme="light")
     before = shown.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -94,7 +94,7 @@ function status(place, node, waiting) {
   if (place.left.some((d, k) => d < -place.slack[k])) return ["overspent", "bad"];
   if (place.broken) return ["over budget", "bad"];
   if (!place.left.some(Number.isFinite)) return ["no budget", "calm"];
-  return ["within budget", "good"];
+  return keeping(place) === "later" ? ["within budget so far", "calm"] : ["within budget", "good"];
 }
 
 const section = (name, title, ...children) => h("section", { class: `card ${name}` }, h("h3", {}, title), ...children);
