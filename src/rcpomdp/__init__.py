@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .evaluation import evaluate as evaluate
     from .explorer import Explanation as Explanation
     from .explorer import explain as explain
+    from .explorer import explore as explore
     from .io import load_model as load_model
     from .io import load_policy as load_policy
     from .io import policy_info as policy_info
@@ -61,6 +62,7 @@ _HOME = {
     "evaluate": "evaluation",
     "load_model": "io",
     "explain": "explorer",
+    "explore": "explorer",
     "load_policy": "io",
     "observability_classes": "classes",
     "policy_info": "io",

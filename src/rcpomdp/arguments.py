@@ -9,6 +9,7 @@ from . import problems
 from .errors import InputError, ProblemError
 
 if TYPE_CHECKING:
+    from .drawing import Drawing
     from .model import CPOMDP
 
 
@@ -112,6 +113,13 @@ def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CP
     """The model of a problem or a model file, under a budget if one is given."""
     made = _made(problem, parameters(param))
     return made.with_budget(budgets(budget)) if budget else made
+
+
+def drawing(problem: str, model: CPOMDP) -> Drawing | None:
+    """How the model of a problem is drawn; one from a model file has no drawing."""
+    from .io.model_file import is_model_file
+
+    return None if is_model_file(problem) else problems.get(problem).draw(model)
 
 
 def model_of_file(

@@ -25,8 +25,12 @@ Circle(x=0.5, y=0.5, radius=0.3, role='hazard', strength=0.5, title='tiger: 50%'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from .errors import InputError, ProblemError, did_you_mean
 
 if TYPE_CHECKING:
     from .beliefs import Belief
@@ -124,3 +128,60 @@ class Drawing(Protocol):
     def marks(self, belief: Belief) -> Sequence[Shape]:
         """What a belief adds, from the back to the front."""
         ...
+
+
+_WORDS = ("role", "title", "text")
+_EXTENTS = ("width", "height", "radius", "size")  # which cannot be negative
+
+
+def check_drawing(drawing: Any) -> None:
+    """Refuse what is no drawing, or has no room."""
+    if not isinstance(drawing, Drawing):
+        raise InputError(f"{drawing!r} is no drawing: it lacks width, height, scene or marks")
+    for name, value in (("width", drawing.width), ("height", drawing.height)):
+        if not _is_number(value):
+            raise InputError(f"the drawing's {name} is {value!r}, not a finite number")
+    if not (drawing.width > 0 and drawing.height > 0):
+        raise InputError(f"the drawing is {drawing.width:g} wide and {drawing.height:g} high; both must be above 0")
+
+
+def checked_scene(drawing: Drawing) -> list[Shape]:
+    """What is always there, checked."""
+    return _checked(drawing.scene(), "scene")
+
+
+def checked_marks(drawing: Drawing, belief: Belief) -> list[Shape]:
+    """What a belief adds, checked."""
+    return _checked(drawing.marks(belief), "marks")
+
+
+def _checked(shapes: Any, where: str) -> list[Shape]:
+    """Shapes of plain numbers and words, strengths cut to between 0 and 1; the first that cannot be drawn is named."""
+    if not isinstance(shapes, Iterable) or isinstance(shapes, Shape | str):
+        raise ProblemError(f"the drawing's {where} is {shapes!r}, not a list of shapes")
+    return [_plain(shape, f"shape {i} of the drawing's {where}") for i, shape in enumerate(shapes, 1)]
+
+
+def _plain(shape: Any, which: str) -> Shape:
+    if not isinstance(shape, Shape):
+        raise ProblemError(f"{which} is {shape!r}, not a Rect, Circle, Line or Text")
+    plain: dict[str, Any] = {}
+    for name, value in shape._asdict().items():
+        if name in _WORDS:
+            if not isinstance(value, str):
+                raise ProblemError(f"{which}, {shape!r}, has the {name} {value!r}, which is not a string")
+            plain[name] = str(value)
+            continue
+        if not _is_number(value):
+            raise ProblemError(f"{which}, {shape!r}, has the {name} {value!r}, which is not a finite number")
+        if name in _EXTENTS and value < 0:
+            raise ProblemError(f"{which}, {shape!r}, has the {name} {value:g}, which is below 0")
+        plain[name] = min(max(float(value), 0.0), 1.0) if name == "strength" else float(value)
+    if shape.role not in PALETTE:
+        known = f"{did_you_mean(shape.role, PALETTE)} (known: {', '.join(PALETTE)})"
+        raise ProblemError(f"{which}, {shape!r}, has the role {shape.role!r}{known}")
+    return type(shape)(**plain)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rcpomdp as rc
 from rcpomdp.bounds import cost_fib_vectors, fib_vectors
 from rcpomdp.bounds.blind import blind_vectors
-from rcpomdp.explorer.alternatives import BREAKS, OPEN, TAKEN, WORSE, Bounds, judge
+from rcpomdp.explorer.alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Bounds, judge
 from strategies import Dense, cpomdps, random_belief
 
 NOTHING = np.zeros(1)
@@ -84,6 +84,7 @@ def test_the_cave_is_explained_as_the_paper_does() -> None:
     slack = np.array([1e-8])
     assert judge(b, 1, 10.0, five, slack).word == TAKEN
     assert judge(a, 1, 10.0, five, slack) == (WORSE, pytest.approx(6, abs=1e-4))
+    assert judge(a, 1, 10.0, five, slack, keeps=False) == (LESS, pytest.approx(6, abs=1e-4))
     assert judge(a, 1, 10.0, nine, slack) == (OPEN, pytest.approx(12, abs=1e-4))
     assert judge(a, 1, 10.0, four, slack) == (BREAKS, None)
 

@@ -198,6 +198,9 @@ def test_unexplored_branches_are_marked(opened, tiger) -> None:
     shown = opened(made("tiger", tiger, most_nodes=1))
     assert shown.locator(".observe:disabled").count() == 2
     assert "not explored further" in shown.locator(".observe").first.inner_text()
+    assert shown.locator("#risk").inner_text() == "Riskiest explored branch"
+    shown.click("#risk")
+    assert "explored" in shown.locator("#note").inner_text()
 
 
 # Two policies
@@ -220,6 +223,25 @@ def test_self_destruction_is_marked_where_it_begins(opened, cave_html: str) -> N
     assert value(shown, "left-0", 0) == pytest.approx(-3, abs=1e-4)
     shown.click("[data-side='0'] .alarm button")  # back to where it began
     assert value(shown, "step", 0) == 1
+
+
+def test_breaking_the_budget_later_is_told_before_it_happens(opened, cave_html: str) -> None:
+    shown = opened(cave_html)
+    rows = shown.locator("[data-side='0'] tbody tr").all_inner_texts()
+    assert "earns 12 by breaking the budget later" in rows[0]
+    assert "earns less within the budget" in rows[1]
+    assert "at most 10; the policy earns 12 by breaking the budget later" in rows[1]
+
+
+def test_one_draw_of_a_randomised_policy_says_so(opened) -> None:
+    model = rc.problems.make("tiger")
+    policy = rc.policies.RandomPolicy(model)
+    seed = next(seed for seed in range(20) if rc.explain(policy, model, seed=seed).broken)
+    shown = opened(made("tiger", policy, most_nodes=50, seed=seed))
+    assert shown.locator(".one-draw").inner_text().startswith(f"One draw (seed {seed}) of a randomised policy.")
+    assert shown.locator(".alarm b").inner_text() == "Self-destruction of this draw at step 0"
+    assert shown.locator(".badge").inner_text() == "this draw: over budget"
+    assert shown.locator("tbody tr:not(.taken):not(.breaks) .verdict", has_not_text="than this draw").count() == 0
 
 
 def test_the_riskiest_branch_is_one_click_away(opened, cave_html: str) -> None:
@@ -258,6 +280,19 @@ def test_a_place_is_found_again_by_its_address(opened, tiger_html: str) -> None:
     assert place == (value(again, "step"), action(again), value(again, "left-0"), value(again, "probability"))
     nowhere = opened(tiger_html, "#w=7.x.0&d=5")
     assert value(nowhere, "step") == 0
+
+
+def test_skipping_to_the_policy_keeps_the_walk(opened, tiger_html: str) -> None:
+    shown = opened(tiger_html)
+    shown.keyboard.press("1")
+    address = shown.url
+    shown.locator(".skip").focus()
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.id") == "sides"
+    assert (value(shown, "step"), shown.url) == (1, address)
+    shown.evaluate("location.hash = '#elsewhere'")
+    shown.wait_for_timeout(50)
+    assert value(shown, "step") == 1
 
 
 def test_keys_do_all_that_clicks_do(opened, tiger_html: str) -> None:
@@ -333,6 +368,25 @@ def test_pages_fit_and_are_legible(opened, cave_html: str, scheme: str, width: i
     ratios = shown.evaluate(CONTRASTS)
     assert len(ratios) > 20
     assert min(ratio for ratio, _ in ratios) >= 4.5, min(ratios)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("width", [360, 800, 1100, 1400])
+def test_long_names_stay_inside(opened, sides: int, width: int) -> None:
+    long = "a_name_without_any_end_" * 6
+    arrays = {"transition": np.ones((2, 1, 1)), "observation": np.ones((2, 1, 1)), "reward": [[1.0, 3.0]]}
+    labels = {"states": [f"s{long}"], "actions": [f"a{long}", f"b{long}"], "observations": [f"o{long}"]}
+    cost, costs = [[[0.0, 1.0]], [[2.0, 0.0]]], [f"c{long}", f"d{long}"]
+    start = {"initial_belief": [1.0], "discount": 0.5, "budget": [1, 9]}
+    model = rc.CPOMDP(**arrays, **labels, **start, cost=cost, costs=costs, name=long)
+    shown = opened(
+        page(model, [Side(long, rc.policies.blind(model, 1), long)] * sides).html,
+        viewport={"width": width, "height": 800},
+    )
+    assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert shown.evaluate(
+        "[...document.querySelectorAll('.card:not(.tree)')].every(e => e.scrollWidth <= e.clientWidth)"
+    )
 
 
 def test_the_theme_can_be_changed(opened, cave_html: str) -> None:

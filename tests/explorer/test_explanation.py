@@ -38,6 +38,35 @@ def test_the_better_gamble_is_proven_worse_within_the_budget(cave: rc.CPOMDP) ->
     assert a["reason"] == "within the budget it earns at most 6, the policy earns 10"
 
 
+def test_keeping_the_budget_is_not_called_worse_than_breaking_it_later(cave: rc.CPOMDP) -> None:
+    told = rc.explain(rc.policies.blind(cave, "tunnel-A"), cave)
+    assert (told.broken, told.keeps) == (None, False)
+    b = told.summary()["alternatives"][1]
+    assert b["verdict"] == "earns less within the budget"
+    assert b["reason"] == "at most 10; the policy earns 12 by breaking the budget later"
+    clear = rc.explain(rc.policies.blind(cave, "tunnel-A"), cave, ["looks-clear"])
+    assert clear.keeps is True
+    assert clear.summary()["alternatives"][1]["verdict"] == "worse"
+
+
+def test_one_draw_of_a_randomised_policy_is_not_the_policy(cave: rc.CPOMDP) -> None:
+    assert rc.explain(rc.policies.blind(cave, 0), cave).seed is None
+    policy = rc.policies.RandomPolicy(cave)
+    seed = next(seed for seed in range(20) if rc.explain(policy, cave, seed=seed).action == 0)
+    told = rc.explain(policy, cave, seed=seed)
+    assert f"ONE DRAW (seed {seed}) of a randomised policy" in str(told)
+    facts = told.summary()
+    assert facts["randomised"] is True
+    assert facts["about"] == f"one draw (seed {seed}) of a randomised policy"
+    assert facts["alternatives"][1]["verdict"].endswith("than this draw")
+    assert "the policy" not in facts["alternatives"][1]["reason"]
+    model = rc.problems.make("tiger")
+    lost = next(
+        told for seed in range(20) if (told := rc.explain(rc.policies.RandomPolicy(model), model, seed=seed)).broken
+    )
+    assert "SELF-DESTRUCTION of this draw at step 0" in str(lost)
+
+
 def test_what_is_left_follows_the_recursion() -> None:
     model = rc.problems.make("tiger")
     listen = rc.policies.blind(model, "listen")

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import webbrowser
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ def test_labels_are_text_whatever_they_say() -> None:
     data = data_of(html)
     assert data["states"] == [nasty]
     assert data["model"]["actions"] == ["/*SCRIPT*/"]
+
+
+@pytest.mark.parametrize("name", ["/*SCRIPT*/", "/*DATA*/", "/*STYLE*/", "/*TITLE*/ \\1 & <b>"])
+def test_a_name_takes_no_place_of_the_page(name: str) -> None:
+    arrays = {"transition": np.ones((1, 1, 1)), "observation": np.ones((1, 1, 1)), "reward": [[1.0]]}
+    model = rc.CPOMDP(**arrays, initial_belief=[1.0], discount=0.5, name=name)
+    html = page(model, [Side(name, rc.policies.blind(model, 0))]).html
+    assert data_of(html)["model"]["name"] == name
+    assert f"<title>{escape(name)} – policy explorer</title>" in html
+    assert html.count("const DATA = JSON.parse") == html.count("color-scheme: light; }") == 1
 
 
 def test_drawn_problems_have_marks_for_every_belief() -> None:
@@ -106,7 +117,8 @@ def test_explore_tells_its_limits(run, saved, tmp_path: Path) -> None:
     code, printed, err = run("explore", saved["tiger"], "--nodes", "7", "--no-open", "--out", out, "--json")
     told = json.loads(printed)
     assert code == 0
-    assert told == {"page": out, "nodes": [7], "complete": False, "bytes": Path(out).stat().st_size}
+    explored = {"nodes": [7], "complete": False, "randomised": [False], "bytes": Path(out).stat().st_size}
+    assert told == {"page": out, "seed": 0, **explored}
     assert "the rest is not explored" in err
     run("explore", saved["tiger"], "--depth", "2", "--no-open", "--out", out)
     assert len(data_of(Path(out).read_text())["sides"][0]["action"]) == 5  # heard 0, ±1, ±2 more often on the left
@@ -120,6 +132,45 @@ def test_explore_refuses_what_does_not_fit_and_writes_nothing(run, saved, tmp_pa
     code, _, err = run("explore", saved["a"], "--no-open", "--out", str(tmp_path / "nowhere" / "page.html"))
     assert (code, "No such file or directory" in err) == (2, True)
     assert not out.exists()
+
+
+def test_explore_never_takes_the_place_of_what_it_reads(run, saved, tmp_path: Path) -> None:
+    odd = tmp_path / "policy.html"
+    odd.write_bytes(Path(saved["a"]).read_bytes())
+    (tmp_path / "link.html").symlink_to(saved["b"])
+    for words in (
+        (str(odd),),  # whose page would have its own name
+        (saved["a"], "--out", saved["a"]),
+        (saved["a"], "--compare", saved["b"], "--out", str(tmp_path / "link.html")),
+    ):
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        code, out, err = run("explore", *words, "--no-open")
+        assert (code, out) == (2, "")
+        assert "the page would take the place of" in err
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_policies_of_model_files_are_explored_and_rendered(run, tmp_path: Path) -> None:
+    model = rc.problems.make("tiger")
+    where, policy = str(tmp_path / "own.pomdp"), str(tmp_path / "own.rcp")
+    rc.save_model(where, model)
+    read = rc.load_model(where)
+    rc.save_policy(policy, rc.policies.blind(read, 0), read, problem={"name": where})
+    code, out, _ = run("explore", policy, "--no-open", "--nodes", "5")
+    assert code == 0
+    assert data_of(Path(out.strip()).read_text())["drawing"] is None
+    code, _, _ = run("render", "--policy", policy, "--out", str(tmp_path / "own.png"), "--steps", "1")
+    assert code == 0
+
+
+def test_a_model_of_ones_own_has_a_page_from_python(tmp_path: Path) -> None:
+    model = rc.problems.make("tiger")
+    lots = rc.policies.RandomPolicy(model)
+    written = rc.explore(rc.policies.blind(model, 0), model, tmp_path / "own.html", Side("lots", lots), most_nodes=9)
+    assert written.randomised == [False, True]
+    data = data_of((tmp_path / "own.html").read_text())
+    assert [side["title"] for side in data["sides"]] == ["policy", "lots"]
+    assert [draw[2] for side in data["sides"] for draw in side["draws"]] == [0, 1]
 
 
 def test_explain_prints_facts(run, saved) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,37 @@ def test_a_png_shows_all_steps(tmp_path: Path, steps: int, columns: int, rows: i
         assert sheet.size == (columns * (width + 2) + 2, rows * (height + 2) + 2)
 
 
+def words(figure: Any) -> list[Any]:
+    return [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+
+
+@pytest.mark.parametrize("drawing", [None, Doors()])
+def test_long_labels_are_cut_to_the_room_there_is(drawing: Any) -> None:
+    long = "WWW " * 60
+    arrays = {"transition": [np.eye(2)], "observation": [np.ones((2, 1))], "reward": np.zeros((2, 1))}
+    labels = {"states": [f"s{long}", "iiii" * 40], "actions": [long], "observations": [long], "costs": [long]}
+    start = {"initial_belief": [0.5, 0.5], "discount": 0.5, "budget": 3}
+    model = rc.CPOMDP(**arrays, **labels, **start, cost=np.ones((1, 2, 1)), name=f"$\\frac{{$ {long}")
+    for moment in tell(model, rc.policies.blind(model, 0), 2):
+        figure = frame.draw(model, moment, drawing)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        boxes = [text.get_window_extent() for text in words(figure) if text.get_text()]
+        assert all(box.x0 >= 0 and box.x1 <= frame.SIZE[0] for box in boxes)
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_a_run_that_is_cut_is_not_called_ended() -> None:
+    def last(name: str, action: str, steps: int) -> list[str]:
+        model = rc.problems.make(name)
+        moment = tell(model, rc.policies.blind(model, action), steps)[-1]
+        return [text.get_text() for text in words(frame.draw(model, moment, None))]
+
+    assert "– (after 6 steps)" in last("tiger", "listen", 6)
+    assert "– (after 1 step)" in last("tiger", "listen", 1)
+    assert "– (the end)" in last("ce", "tunnel-B", 6)
+
+
 def test_labels_of_any_kind(tmp_path: Path) -> None:
     model = rc.CPOMDP(
         transition=[np.eye(3)],
@@ -188,15 +219,45 @@ def test_a_drawing_needs_room(tmp_path: Path) -> None:
         rc.render(model, rc.policies.blind(model, 0), tmp_path / "run.gif", Flat())
 
 
-def test_an_unknown_role_is_named(tmp_path: Path) -> None:
-    class Wrong(Doors):
+@pytest.mark.parametrize(
+    ("shape", "sentence"),
+    [
+        (Rect(0, 0, 1, 1, "hazzard"), "has the role 'hazzard'; did you mean 'hazard'?"),
+        (Rect(0, 0, -1, 1, "hazard"), "has the width -1, which is below 0"),
+        (Circle(0, float("nan"), 1, "hazard"), "has the y nan, which is not a finite number"),
+        (Line(0, 0, "1", 1, "hazard"), "has the x2 '1', which is not a finite number"),  # type: ignore[arg-type]  # so
+        (Circle(0, 0, 1, "hazard", float("inf")), "has the strength inf, which is not a finite number"),
+        (Text(0, 0, 7, "ink"), "has the text 7, which is not a string"),  # type: ignore[arg-type]  # so
+        ((0, 0, 1, 1, "hazard"), "is (0, 0, 1, 1, 'hazard'), not a Rect, Circle, Line or Text"),
+    ],
+)
+@pytest.mark.parametrize("where", ["scene", "marks"])
+def test_a_shape_that_cannot_be_drawn_is_named(tmp_path: Path, shape: Any, sentence: str, where: str) -> None:
+    drawing = Doors()
+    setattr(drawing, where, lambda *belief: [Rect(0, 0, 1, 1, "ground"), shape])
+    model = rc.problems.make("tiger")
+    listen = rc.policies.blind(model, 0)
+    for draw in (
+        lambda: rc.render(model, listen, tmp_path / "run.gif", drawing),
+        lambda: rc.explore(listen, model, tmp_path / "page.html", drawing=drawing),
+    ):
+        with pytest.raises(rc.ProblemError) as error:
+            draw()
+        assert str(error.value).startswith(f"shape 2 of the drawing's {where}")
+        assert sentence in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_any_kind_are_drawn_alike(tmp_path: Path) -> None:
+    class Numpy(Doors):
         def scene(self) -> list[Any]:
-            return [Rect(0, 0, 1, 1, "hazzard")]
+            return [Rect(np.float32(0.5), np.int64(0), 1, 1, "ground", np.float64(1 + 1e-9))]
 
     model = rc.problems.make("tiger")
-    with pytest.raises(rc.ProblemError, match="the role 'hazzard'; did you mean 'hazard'?"):
-        rc.render(model, rc.policies.blind(model, 0), tmp_path / "run.gif", Wrong())
-    assert list(tmp_path.iterdir()) == []
+    listen = rc.policies.blind(model, 0)
+    rc.render(model, listen, tmp_path / "run.png", Numpy(), steps=1)
+    rc.explore(listen, model, tmp_path / "page.html", drawing=Numpy(), most_nodes=2)
+    assert '["rect",0.5,0,1,1,"ground",1,""]' in (tmp_path / "page.html").read_text()
 
 
 def test_on_the_command_line(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .. import arguments, problems
+from .. import arguments
+from ..errors import InputError
 from ..output import print_json
 from .common import AsJson, Budgets, Parameters, announce_compilation, app, say
 
@@ -36,21 +37,26 @@ def _explore(
     name, model, _ = arguments.model_of_file(policy, problem, param, budget)
     target = out or os.path.splitext(policy)[0] + ".html"
     announce_compilation()
-    from ..explorer.page import Side, page
-    from ..io import load_policy, policy_info
-    from ..io.atomic import check_writable, whole_file
+    from ..explorer import Side, explore
+    from ..io import load_policy
+    from ..io.atomic import check_writable
 
     check_writable(target)
     paths = [policy] if compare is None else [policy, compare]
-    sides = [Side(os.path.basename(path), load_policy(path, model), _solver(policy_info(path))) for path in paths]
-    made = page(model, sides, problems.get(name).draw(model), nodes, depth, seed)
-    content = made.html.encode()
-    with whole_file(target) as file:
-        file.write(content)
+    for path in [*paths, name]:
+        if os.path.exists(path) and os.path.exists(target) and os.path.samefile(path, target):
+            raise InputError(f"the page would take the place of {path!r}, which it is made from; give another --out")
+    sides = [Side(os.path.basename(path), load_policy(path, model), _solver(path)) for path in paths]
+    beside = None if compare is None else sides[1]
+    drawing = arguments.drawing(name, model)
+    made = explore(sides[0], model, target, beside, drawing, most_nodes=nodes, most_steps=depth, seed=seed)
+    for path, randomised in zip(paths, made.randomised, strict=True):
+        if randomised:
+            say(f"{path} is randomised: the page shows one draw of it, seed {seed}")
     explored = " and ".join(f"{count:,}" for count in made.nodes)
     say(f"{target}: {explored} nodes{'' if made.complete else ', the rest is not explored'}")
     if as_json:
-        print_json({"page": target, "nodes": made.nodes, "complete": made.complete, "bytes": len(content)})
+        print_json({"page": target, "seed": seed, **made._asdict()})
     else:
         print(target)
     if not no_open:
@@ -60,5 +66,9 @@ def _explore(
             say(f"no browser was found; open {target} in one")
 
 
-def _solver(facts: dict[str, Any]) -> str:
-    return str((facts["claims"] or {}).get("solver") or "")
+def _solver(path: str) -> str:
+    """The solver that a policy file claims to be from; files of other programs claim nothing."""
+    from ..io import policy_info
+    from ..io.foreign_policies import is_foreign
+
+    return "" if is_foreign(path) else str((policy_info(path)["claims"] or {}).get("solver") or "")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments, problems
+from .. import arguments
 from .._validation import count
 from ..errors import InputError
 from ..output import print_json
@@ -39,7 +39,7 @@ def _render(
     else:
         model = arguments.model(problem, param, budget)
     announce_compilation()
-    drawing = problems.get(problem).draw(model)
+    drawing = arguments.drawing(problem, model)
     last = render(model, from_name(model, policy), out, drawing, steps, seed)[-1]
     if as_json:
         drawn = {"problem": problem, "policy": policy, "file": out, "steps": last.step, "seed": seed}

@@ -28,6 +28,7 @@ from ..bounds.blind import blind_vectors
 from ..model import CPOMDP
 
 TAKEN, BREAKS, WORSE, OPEN = "taken", "breaks the budget", "worse", "not proven worse"
+LESS = "earns less within the budget"  # than the policy, which is not known to stay within it
 _TOGETHER = 256  # beliefs
 _RELATIVE = 1e-7  # by which a reward must be lower to count as worse: far above rounding
 
@@ -63,18 +64,25 @@ class Alternative(NamedTuple):
 class Verdict(NamedTuple):
     """Why an action was not taken, as far as that is proven."""
 
-    word: str  # TAKEN, BREAKS, WORSE or OPEN
+    word: str  # TAKEN, BREAKS, WORSE, LESS or OPEN
     reward_hi: float | None  # what no policy exceeds that begins so and keeps what is left; None if none keeps it
 
 
-def judge(option: Alternative, taken: int, attained: float, left: FloatArray, slack: FloatArray) -> Verdict:
-    """An action beside the one taken, which earns `attained` at least, with what is left for each cost, [K]."""
+def judge(
+    option: Alternative, taken: int, attained: float, left: FloatArray, slack: FloatArray, keeps: bool = True
+) -> Verdict:
+    """An action beside the one taken, which earns `attained` at least, with what is left for each cost, [K].
+
+    Only beside a policy that `keeps` what is left, whatever it sees, is an action worse that earns less by keeping it.
+    """
     most = option.within(left, slack)
     if option.action == taken:
         return Verdict(TAKEN, most)
     if most is None:
         return Verdict(BREAKS, None)
-    return Verdict(WORSE if most < attained - _RELATIVE * max(1.0, abs(attained)) else OPEN, most)
+    if most >= attained - _RELATIVE * max(1.0, abs(attained)):
+        return Verdict(OPEN, most)
+    return Verdict(WORSE if keeps else LESS, most)
 
 
 class Bounds:

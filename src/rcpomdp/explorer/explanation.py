@@ -15,10 +15,11 @@ from ..beliefs import Belief
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, Policy
-from .alternatives import BREAKS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
+from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
+from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
 
-_MOST_NODES = 2_000  # to explore for a policy without exact values
+_MOST_NODES = 2_000  # to explore
 _SHOWN = 8  # states of a belief in words
 
 
@@ -39,6 +40,8 @@ class Explanation:
     broken: tuple[int, int] | None  # first step at which more is expected than is left, and for which cost
     alternatives: list[tuple[Alternative, Verdict]]  # of every action
     observations: list[tuple[int, float]]  # that may follow, and their probabilities
+    keeps: bool | None  # what is left, after all that may follow; None if that was not explored to the end
+    seed: int | None  # of the one draw of a randomised policy that all of this is about; None if nothing is random
 
     def summary(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -47,6 +50,8 @@ class Explanation:
             "history": [[str(m.actions[a]), str(m.observations[o])] for a, o in self.history],
             "draw": self.draw,
             "probability": self.probability,
+            "randomised": self.seed is not None,
+            "about": "the policy" if self.seed is None else f"one draw (seed {self.seed}) of a randomised policy",
             "belief": [{"state": str(m.states[s]), "probability": p} for s, p in self._likely()],
             "action": None if self.action is None else str(m.actions[self.action]),
             "costs": [str(name) for name in m.costs],
@@ -54,6 +59,7 @@ class Explanation:
             "left": [finite(d) for d in self.left],
             "reward_to_come": list(self.reward),
             "cost_to_come": self.cost.tolist(),
+            "keeps_what_is_left": self.keeps,
             "self_destruction": None
             if self.broken is None
             else {"step": self.broken[0], "cost": str(m.costs[self.broken[1]])},
@@ -63,7 +69,7 @@ class Explanation:
                     "reward_at_least": option.reward_lo,
                     "reward_at_most": verdict.reward_hi,
                     "cost_at_least": option.cost_lo.tolist(),
-                    "verdict": verdict.word,
+                    "verdict": self._word(verdict),
                     "reason": self._reason(option, verdict),
                 }
                 for option, verdict in self.alternatives
@@ -82,9 +88,16 @@ class Explanation:
             f"action   {'none: the process has ended' if self.action is None else m.actions[self.action]}",
             f"to come  reward {_between(*self.reward)}{self._costs()}",
         ]
+        if self.seed is not None:
+            lines.insert(
+                1,
+                f"ONE DRAW (seed {self.seed}) of a randomised policy: actions, probabilities, values and verdicts are "
+                "of this draw, not of the policy",
+            )
         if self.broken is not None:
             step, k = self.broken
-            lines.append(f"SELF-DESTRUCTION at step {step}: more {m.costs[k]} is expected than is left")
+            whose = "" if self.seed is None else " of this draw"
+            lines.append(f"SELF-DESTRUCTION{whose} at step {step}: more {m.costs[k]} is expected than is left")
         if self.action is not None:
             lines += [f"instead  {line}" for line in self._instead()] or ["instead  there is no other action"]
             seen = ", ".join(f"{m.observations[o]} {p:.4g}" for o, p in self.observations)
@@ -105,15 +118,26 @@ class Explanation:
 
     def _instead(self) -> list[str]:
         return [
-            f"{self.model.actions[option.action]}: {verdict.word}; {self._reason(option, verdict)}"
+            f"{self.model.actions[option.action]}: {self._word(verdict)}; {self._reason(option, verdict)}"
             for option, verdict in self.alternatives
             if verdict.word != TAKEN
         ]
 
+    def _word(self, verdict: Verdict) -> str:
+        """A verdict; what compares with one draw of a policy says so."""
+        compares = self.seed is not None and verdict.word in (WORSE, OPEN, LESS)
+        return f"{verdict.word} than this draw" if compares else verdict.word
+
     def _reason(self, option: Alternative, verdict: Verdict) -> str:
         """One clause that names the numbers behind a verdict."""
         exact = "" if self.reward[0] == self.reward[1] else "at least "
-        attained = f"the policy earns {exact}{self.reward[0]:.6g}{'' if self.broken is None else ' by breaking it'}"
+        who = "the policy" if self.seed is None else "this draw"
+        now = bool((self.cost[:, 0] > self.left + self.slack).any())
+        how = " by breaking the budget" if now else " by breaking the budget later" if self.keeps is False else ""
+        attained = f"{who} earns {exact}{self.reward[0]:.6g}{how}"
+        if verdict.word == LESS:
+            unknown = ", not explored far enough to tell whether it keeps the budget" if self.keeps is None else ""
+            return f"at most {verdict.reward_hi:.6g}; {attained}{unknown}"
         if verdict.word in (WORSE, OPEN):
             where = "within the budget it" if self.model.n_costs else "it"
             return f"{where} earns at most {verdict.reward_hi:.6g}, {attained}"
@@ -158,7 +182,7 @@ def explain(
     action   tunnel-A
     to come  reward 12; cost 8, with 5 left
     SELF-DESTRUCTION at step 1: more cost is expected than is left
-    instead  tunnel-B: worse; within the budget it earns at most 0, the policy earns 12 by breaking it
+    instead  tunnel-B: earns less within the budget; at most 0; the policy earns 12 by breaking the budget
     next     looks-clear 1
     """
     begin = starts(model, policy, seed)
@@ -173,7 +197,7 @@ def explain(
         except InputError as error:  # another draw may take these actions and see this
             refused = refused or error
         else:
-            return _explained(model, way, i + 1, bounds)
+            return _explained(model, way, i + 1, bounds, seed if begin[i].one_draw else None)
     raise refused or AssertionError("a policy has a beginning")
 
 
@@ -188,7 +212,7 @@ class _Way:
 def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
     way = _Way([start], [])
     for i, step in enumerate(steps, 1):
-        policy, state, belief, probability = way.places[-1]
+        policy, state, belief, probability, _ = way.places[-1]
         pair = isinstance(step, tuple | list) and len(step) == 2 and step not in model.observations
         given, seen = step if pair else (None, step)
         if model.terminal[belief.states].all():
@@ -203,9 +227,11 @@ def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
     return way
 
 
-def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None) -> Explanation:
-    exact = isinstance(way.places[0].policy, ControllerPolicy)  # then nothing beyond these places matters
-    graph = walk(model, way.places, 0 if exact else _MOST_NODES)
+def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed: int | None) -> Explanation:
+    begin = way.places
+    if isinstance(begin[0].policy, ControllerPolicy):  # its values are exact: only what follows from here is explored
+        begin = [*(place._replace(weight=0.0) for place in begin[:-1]), begin[-1]]
+    graph = walk(model, begin, _MOST_NODES)
     left, slack, broken = model.budget.copy(), slack_of(model), None
     for step, node in enumerate(graph.roots):
         over = graph.values[node, 1:, 0] > left + slack
@@ -215,12 +241,13 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None) -> Ex
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
             left, slack = (left - spent) / (model.discount or 1.0), slack / (model.discount or 1.0)
     node = graph.roots[-1]
+    keeps = _keeps(risks(graph), node, left + slack)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     options: list[tuple[Alternative, Verdict]] = []
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = (bounds or Bounds(model)).at(place.belief)
-        options = [(option, judge(option, action, attained, left, slack)) for option in found]
+        options = [(option, judge(option, action, attained, left, slack, keeps is True)) for option in found]
     return Explanation(
         model=model,
         history=tuple(way.history),
@@ -235,7 +262,16 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None) -> Ex
         broken=broken,
         alternatives=options,
         observations=[(e.observation, e.probability) for e in edges],
+        keeps=keeps,
+        seed=seed,
     )
+
+
+def _keeps(risk: Risk, node: int, left: FloatArray) -> bool | None:
+    """Whether what is left is kept after all that may follow; None if that is not known."""
+    if (risk.most[node] > left).any():
+        return False
+    return True if risk.whole[node] or np.isinf(left).all() else None
 
 
 def slack_of(model: CPOMDP) -> FloatArray:

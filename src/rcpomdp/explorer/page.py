@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
+from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ import numpy as np
 from .. import __version__
 from .._plain import finite
 from ..beliefs import Belief
-from ..drawing import PALETTE, Drawing, Shape
+from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_marks, checked_scene
 from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
@@ -47,6 +49,7 @@ class Page(NamedTuple):
     html: str
     nodes: list[int]  # explored, of each side
     complete: bool  # nothing was left unexplored
+    randomised: list[bool]  # which sides are one draw of their policy
 
 
 def page(
@@ -75,6 +78,8 @@ def page(
     """
     if not 1 <= len(sides) <= 2:
         raise InputError(f"a page shows one policy or two, not {len(sides)}")
+    if drawing is not None:
+        check_drawing(drawing)
     graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
     beliefs = _Beliefs(model, drawing)
     shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
@@ -96,10 +101,19 @@ def page(
         "shapes": list(beliefs.shapes),
         "drawing": None
         if drawing is None
-        else {"width": drawing.width, "height": drawing.height, "scene": [_shape(s) for s in drawing.scene()]},
+        else {
+            "width": float(drawing.width),
+            "height": float(drawing.height),
+            "scene": [_shape(s) for s in checked_scene(drawing)],
+        },
         "version": __version__,
     }
-    return Page(_html(model.name or "policy", data), [len(graph) for graph in graphs], all(g.complete for g in graphs))
+    return Page(
+        _html(model.name or "policy", data),
+        [len(graph) for graph in graphs],
+        all(graph.complete for graph in graphs),
+        [any(one_draw for _, _, one_draw in side["draws"]) for side in shown],
+    )
 
 
 def _html(title: str, data: dict[str, Any]) -> str:
@@ -111,15 +125,13 @@ def _html(title: str, data: dict[str, Any]) -> str:
     # No "<" survives in the data, so that no label can close the script it stands in.
     inline = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {
-        "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
+        "TITLE": escape(title),
         "STYLE": _colours() + read("page.css"),
         "SCRIPT": "\n".join(read(name) for name in _SCRIPTS),
         "DATA": inline,
     }
-    html = read("page.html")
-    for name, content in parts.items():  # the data, which is anybody's text, comes last
-        html = html.replace(f"/*{name}*/", content, 1)
-    return html
+    # In one pass, so that nothing that is put in, which may be anybody's text, is searched again.
+    return re.sub(r"/\*([A-Z]+)\*/", lambda found: parts[found[1]], read("page.html"))
 
 
 def _colours() -> str:
@@ -134,13 +146,14 @@ def _colours() -> str:
 
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
     risk = risks(graph)
-    weights = [start.weight for start in starts(graph.model, side.policy, seed)]
+    begin = starts(graph.model, side.policy, seed)
     exact = bool((graph.values[:, :, 1] - graph.values[:, :, 0] <= 1e-9 * (1 + np.abs(graph.values[:, :, 0]))).all())
     number = [beliefs.add(belief) for belief in graph.beliefs]
     return {
         "title": side.title,
         "about": ", ".join(filter(None, [side.about, _kind(side.policy)])),
-        "draws": [[_digits(w), root] for w, root in zip(weights, graph.roots, strict=True)],
+        "draws": [[_digits(s.weight), root, int(s.one_draw)] for s, root in zip(begin, graph.roots, strict=True)],
+        "seed": seed,
         "complete": graph.complete,
         "belief": [number[b] for b in graph.belief],
         "action": graph.action,
@@ -149,6 +162,7 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
         "most": [_digits(v, 14) for v in risk.most.ravel().tolist()],
         "way": risk.way.ravel().tolist(),
+        "whole": None if graph.complete else risk.whole.astype(int).tolist(),
     }
 
 
@@ -164,7 +178,7 @@ def _kind(policy: Policy[Any]) -> str:
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
-            return "random actions, one draw of them"
+            return "random actions"
         case _:
             return type(policy).__name__
 
@@ -190,7 +204,7 @@ class _Beliefs:
             shown: list[float] = []
             for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
                 shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
-            marks = [] if self.drawing is None else [_shape(shape) for shape in self.drawing.marks(belief)]
+            marks = [] if self.drawing is None else [_shape(shape) for shape in checked_marks(self.drawing, belief)]
             numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in marks]
             self.rows.append([shown, belief.states.size - likely.size, numbers, None])
         return self._index[key]
@@ -218,7 +232,7 @@ def _flat(pairs: Iterable[tuple[float, float]]) -> list[float]:
 
 def _shape(shape: Shape) -> tuple[Any, ...]:
     """The kind of a shape and its fields in their order."""
-    return type(shape).__name__.lower(), *(_digits(x, 5) if isinstance(x, int | float) else str(x) for x in shape)
+    return type(shape).__name__.lower(), *(x if isinstance(x, str) else _digits(x, 5) for x in shape)
 
 
 def _digits(value: float, digits: int = 9) -> float:

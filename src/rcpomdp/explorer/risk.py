@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from .walk import ENDED, NOT_EXPLORED, HistoryGraph
 
 NO_WAY = -1
@@ -24,6 +24,7 @@ class Risk(NamedTuple):
 
     most: FloatArray  # [N, K] M(n), among the histories that were explored
     way: IntArray  # [N, K] the edge that leads there; NO_WAY where no more than V_C(n) is ever promised
+    whole: BoolArray  # [N] all that follows was explored
 
 
 def risks(graph: HistoryGraph) -> Risk:
@@ -31,10 +32,11 @@ def risks(graph: HistoryGraph) -> Risk:
     gamma = graph.model.discount
     expected = graph.values[:, 1:, 0]
     most, way = expected.copy(), np.full(expected.shape, NO_WAY, dtype=np.int64)
+    whole = _whole(graph)
     known = [(n, i, e.node, e.probability) for n, row in enumerate(graph.edges) for i, e in enumerate(row)]
     known = [edge for edge in known if edge[2] != NOT_EXPLORED]
     if not known or not graph.model.n_costs:
-        return Risk(most, way)
+        return Risk(most, way, whole)
     owner, place, child = np.array([edge[:3] for edge in known]).T
     now, tolerance = _costs_now(graph), _RELATIVE * np.maximum(1.0, expected)
 
@@ -51,7 +53,26 @@ def risks(graph: HistoryGraph) -> Risk:
     leads &= (ahead() > expected + tolerance)[owner]
     for e in np.argsort([edge[3] for edge in known], kind="stable"):  # the likeliest is written last
         way[owner[e], leads[e]] = place[e]
-    return Risk(most, way)
+    return Risk(most, way, whole)
+
+
+def _whole(graph: HistoryGraph) -> BoolArray:
+    """From which nodes no edge leads on to what was not explored, [N]."""
+    before: list[list[int]] = [[] for _ in graph.edges]
+    cut = []
+    for n, row in enumerate(graph.edges):
+        for e in row:
+            if e.node == NOT_EXPLORED:
+                cut.append(n)
+            else:
+                before[e.node].append(n)
+    whole = np.ones(len(graph), dtype=np.bool_)
+    while cut:
+        n = cut.pop()
+        if whole[n]:
+            whole[n] = False
+            cut += before[n]
+    return whole
 
 
 def _costs_now(graph: HistoryGraph) -> FloatArray:

@@ -41,6 +41,7 @@ class Start(NamedTuple):
     state: Any
     belief: Belief
     weight: float = 1.0  # probability to begin here
+    one_draw: bool = False  # the state decides lots yet to come: it is one draw of a randomised policy
 
 
 class Edge(NamedTuple):
@@ -78,9 +79,18 @@ def components(policy: Policy[Any]) -> list[tuple[float, Policy[Any]]]:
 
 
 def starts(model: CPOMDP, policy: Policy[Any], seed: int = 0) -> list[Start]:
-    """The beginnings of a policy's runs, one for each policy that it may draw."""
+    """The beginnings of a policy's runs, one for each policy that it may draw.
+
+    A policy that asks the generator for numbers is randomised: all its lots follow from them.
+    """
     b = beliefs.initial(model)
-    return [Start(part, part.initial(np.random.default_rng(seed)), b, w) for w, part in components(policy)]
+    begin = []
+    for w, part in components(policy):
+        rng = np.random.default_rng(seed)
+        untouched = rng.bit_generator.state
+        state = part.initial(rng)
+        begin.append(Start(part, state, b, w, one_draw=rng.bit_generator.state != untouched))
+    return begin
 
 
 def walk(model: CPOMDP, begin: Sequence[Start], most_nodes: int = 5_000, most_steps: int | None = None) -> HistoryGraph:

@@ -11,12 +11,14 @@ from .tunnels import LAST_CELL, OUT, PRIZE, ROCKY
 
 _HALL = 1.2  # width of the hall, on the left
 _GAP = 0.3  # between tunnels
+_PRIZE = 1.1  # width of a prize, at the end of its tunnel
+_EXIT = 0.6  # on the right, where the rover is once it is out: the state does not tell by which tunnel
 
 
 class TunnelsDrawing:
     """Tunnel 1 on top, the hall on the left; rocky cells are red as far as they are believed to be."""
 
-    width = _HALL + LAST_CELL + 1.1
+    width = _HALL + LAST_CELL + _PRIZE + _EXIT
     height = len(PRIZE) * (1 + _GAP) - _GAP
 
     def __init__(self, model: CPOMDP) -> None:
@@ -30,9 +32,10 @@ class TunnelsDrawing:
             shapes.append(Rect(_HALL, top, LAST_CELL, 1, "ground"))
             shapes += [Line(_HALL + i, top, _HALL + i, top + 1, "edge") for i in range(1, LAST_CELL)]
             shapes += [Line(_HALL, top + i, _HALL + LAST_CELL, top + i, "edge") for i in range(2)]
-            shapes.append(Rect(_HALL + LAST_CELL, top, 1.1, 1, "goal", 0.25, f"prize of tunnel {tunnel}"))
+            shapes.append(Rect(_HALL + LAST_CELL, top, _PRIZE, 1, "goal", 0.25, f"prize of tunnel {tunnel}"))
             shapes.append(Text(_HALL + LAST_CELL + 0.55, top + 0.5, f"+{prize:g}", "ink", size=0.28))
             shapes.append(Text(_HALL + 0.5, top + 0.17, f"tunnel {tunnel}", "faint", size=0.2))
+        shapes.append(Text(self.width - _EXIT / 2, self.height / 2 - 0.4, "out", "faint", size=0.2))
         return shapes
 
     def marks(self, belief: Belief) -> list[Shape]:
@@ -58,7 +61,7 @@ class TunnelsDrawing:
 
     def _spot(self, where: str) -> tuple[float, float]:
         if where == OUT:
-            return self.width - 0.3, self.height / 2 + 0.42
+            return self.width - _EXIT / 2, self.height / 2
         if where == "hall":
             return _HALL / 2, self.height / 2
         _, tunnel, _, cell = where.split("-")

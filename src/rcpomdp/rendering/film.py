@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..drawing import PALETTE, Drawing
+from ..drawing import PALETTE, Drawing, check_drawing
 from ..errors import InputError
 from ..io.atomic import whole_file
 from ..model import CPOMDP
@@ -47,10 +47,8 @@ def render(
     The moments that were drawn are returned.
     """
     kind = check(out, steps, seed)
-    if drawing is not None and not isinstance(drawing, Drawing):
-        raise InputError(f"{drawing!r} is no drawing: it lacks width, height, scene or marks")
-    if drawing is not None and not (drawing.width > 0 and drawing.height > 0):
-        raise InputError(f"the drawing is {drawing.width:g} wide and {drawing.height:g} high; both must be above 0")
+    if drawing is not None:
+        check_drawing(drawing)
     story = tell(model, policy, steps, seed)
     with whole_file(out) as file:
         images = [_image(model, moment, drawing) for moment in story]
@@ -79,9 +77,9 @@ def _image(model: CPOMDP, moment: Moment, drawing: Drawing | None) -> Image:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    canvas = FigureCanvasAgg(frame.draw(model, moment, drawing))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # anybody's labels: a box will do
+        canvas = FigureCanvasAgg(frame.draw(model, moment, drawing))
         canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib leaves it so
     pixels = bytes(canvas.buffer_rgba())  # type: ignore[no-untyped-call]  # likewise
     whole = Image.frombuffer("RGBA", frame.SIZE, pixels).convert("RGB")

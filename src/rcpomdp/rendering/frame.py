@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape
-from ..errors import ProblemError, did_you_mean
+from .._validation import count
+from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_marks, checked_scene
 from ..model import CPOMDP
 from .story import Moment
 
@@ -20,7 +21,7 @@ SIZE = (900, 540)  # pixels
 _DPI = 100
 _SHOWN = 5  # states beside a map
 _MOST_SHOWN = 14  # states in place of one
-_LONGEST = 34  # characters of a label
+_LONGEST = 200  # characters of a label that are measured
 _GAUGES = 4  # costs that there is room for
 _INK, _FAINT, _EDGE = (PALETTE[role].light for role in ("ink", "faint", "edge"))
 _SPENT, _NOW, _OVER = (PALETTE[role].light for role in ("agent", "goal", "hazard"))
@@ -37,14 +38,14 @@ def draw(model: CPOMDP, moment: Moment, drawing: Drawing | None) -> Figure:
     words.set_ylim(1, 0)
     words.set_axis_off()
     if drawing is None:
-        _bars(figure.add_axes((0.33, 0.06, 0.25, 0.80)), model, moment, _MOST_SHOWN)
+        _bars(figure.add_axes((0.33, 0.06, 0.25, 0.80)), model, moment, _MOST_SHOWN, room=0.30 / 0.25)
         _write(figure.text, 0.02, 0.93, "belief", 13, _FAINT)
     else:
         box = (0.02, 0.04, 0.60, 0.92)
         inches = min(box[2] * width / drawing.width, box[3] * height / drawing.height)  # of a cell
         _map(figure.add_axes(box), drawing, moment, points=72 * inches)
         if model.n_costs <= 2:  # else the budgets need the room
-            _bars(figure.add_axes((0.83, 0.05, 0.13, 0.24)), model, moment, _SHOWN, size=8, longest=27)
+            _bars(figure.add_axes((0.83, 0.05, 0.13, 0.24)), model, moment, _SHOWN, room=0.16 / 0.13, size=8)
             _write(figure.text, 0.66, 0.315, "likeliest states", 9, _FAINT)
     _tell(words, model, moment)
     return figure
@@ -56,7 +57,7 @@ def _map(axes: Axes, drawing: Drawing, moment: Moment, points: float) -> None:
     axes.set_ylim(drawing.height, 0)  # y goes down
     axes.set_aspect("equal")
     axes.set_axis_off()
-    for z, shape in enumerate([*drawing.scene(), *drawing.marks(moment.belief)]):
+    for z, shape in enumerate([*checked_scene(drawing), *checked_marks(drawing, moment.belief)]):
         _put(axes, shape, z, points)
 
 
@@ -65,16 +66,7 @@ def _put(axes: Axes, shape: Shape, z: int, points: float) -> None:
     from matplotlib.patches import Circle as Disc
     from matplotlib.patches import Rectangle
 
-    if shape.role not in PALETTE:
-        raise ProblemError(
-            f"a shape of the drawing has the role {shape.role!r}{did_you_mean(shape.role, PALETTE)} "
-            f"(known: {', '.join(PALETTE)})"
-        )
-    style: dict[str, Any] = {
-        "color": PALETTE[shape.role].light,
-        "alpha": min(max(float(shape.strength), 0.0), 1.0),
-        "zorder": z,
-    }
+    style: dict[str, Any] = {"color": PALETTE[shape.role].light, "alpha": shape.strength, "zorder": z}
     if isinstance(shape, Rect):
         axes.add_patch(Rectangle((shape.x, shape.y), shape.width, shape.height, linewidth=0, **style))
     elif isinstance(shape, Circle):
@@ -92,12 +84,15 @@ def _tell(axes: Axes, model: CPOMDP, moment: Moment) -> None:
 
     def line(y: float, what: str, said: str, size: float = 13) -> None:
         _write(axes.text, 0, y, what, 9, _FAINT)
-        _write(axes.text, 0, y + 0.048, said, size, _INK)
+        _write(axes.text, 0, y + 0.048, said, size, _INK, room=1)
 
-    _write(axes.text, 0, 0.02, model.name or "a model", 10, _FAINT)
-    _write(axes.text, 1, 0.02, f"step {moment.step}", 10, _FAINT, ha="right")
+    when = f"step {moment.step}"
+    _write(axes.text, 0, 0.02, model.name or "a model", 10, _FAINT, room=0.94 - _width(axes, when, 10))
+    _write(axes.text, 1, 0.02, when, 10, _FAINT, ha="right")
     line(0.09, "observed", "–" if moment.observation is None else _name(model.observations[moment.observation]))
-    line(0.20, "does", "– (the end)" if moment.action is None else _name(model.actions[moment.action]), 15)
+    ended = bool(model.terminal[moment.belief.states].all())
+    over = "– (the end)" if ended else f"– (after {count(moment.step, 'step')})"
+    line(0.20, "does", over if moment.action is None else _name(model.actions[moment.action]), 15)
     line(0.32, "reward so far", f"{moment.reward:.3f}")
     for k, name in enumerate(model.costs[:_GAUGES]):
         _gauge(axes, 0.44 + 0.12 * k, str(name), moment.spent[k], moment.price[k], model.budget[k])
@@ -115,8 +110,10 @@ def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: 
     scale = max(budget if limited else 0.0, total) * 1.08 or 1.0
     of = f"of {budget:g}" if limited else "(unlimited)"
     now = f", {price:.3g} of it now" if price > 0 else ""
-    _write(axes.text, 0, y, f"{name} spent{now}", 9, _FAINT)
-    _write(axes.text, 1, y, f"{total:.3f} {of}", 9, _OVER if over else _INK, ha="right")
+    amount = f"{total:.3f} {of}"
+    room = 0.94 - _width(axes, amount, 9) - _width(axes, f" spent{now}", 9)
+    _write(axes.text, 0, y, f"{_fitted(axes, name, 9, room)} spent{now}", 9, _FAINT)
+    _write(axes.text, 1, y, amount, 9, _OVER if over else _INK, ha="right")
     for x, width, colour in (
         (0, 1, PALETTE["ground"].light),
         (0, spent / scale, _OVER if over else _SPENT),
@@ -127,11 +124,11 @@ def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: 
         axes.plot([budget / scale] * 2, [y + 0.022, y + 0.066], color=_INK, linewidth=1.5)
 
 
-def _bars(axes: Axes, model: CPOMDP, moment: Moment, most: int, size: float = 10, longest: int = _LONGEST) -> None:
-    """The likeliest states of the belief, the likeliest first."""
+def _bars(axes: Axes, model: CPOMDP, moment: Moment, most: int, room: float, size: float = 10) -> None:
+    """The likeliest states of the belief, the likeliest first; their names have `room`, in widths of the axes."""
     p = moment.belief.probabilities
     best = np.argsort(-p, kind="stable")[:most]
-    names = [_short(_name(model.states[int(moment.belief.states[i])]), longest) for i in best]
+    names = [_name(model.states[int(moment.belief.states[i])]) for i in best]
     axes.barh(range(len(best)), p[best], height=0.7, color=_SPENT)
     axes.set_xlim(0, 1)
     axes.set_ylim(most - 0.4, -0.6)
@@ -141,15 +138,18 @@ def _bars(axes: Axes, model: CPOMDP, moment: Moment, most: int, size: float = 10
         side.set_visible(False)
     axes.axvline(0, color=_EDGE, linewidth=1)
     for i, name in enumerate(names):
-        _write(axes.text, -0.03, i, name, size, _INK, ha="right")
+        _write(axes.text, -0.03, i, name, size, _INK, ha="right", room=room)
         _write(axes.text, p[best[i]] + 0.02, i, f"{p[best[i]]:.3g}", size, _FAINT)
     if len(p) > most:
         _write(axes.text, 0, most - 0.3, f"and {len(p) - most:,} more", size, _FAINT)
 
 
-def _write(put: Any, x: float, y: float, text: str, size: float, colour: str, ha: str = "left") -> None:
-    """Text as it is: a dollar in a label starts no formula."""
-    put(x, y, _short(text), fontsize=size, color=colour, ha=ha, va="center", parse_math=False)
+def _write(
+    put: Any, x: float, y: float, text: str, size: float, colour: str, ha: str = "left", room: float | None = None
+) -> None:
+    """Text as it is: a dollar in a label starts no formula. It is cut to the room there is, in widths of its axes."""
+    shown = text if room is None else _fitted(put.__self__, text, size, room)
+    put(x, y, shown, fontsize=size, color=colour, ha=ha, va="center", parse_math=False)
 
 
 def _name(label: Any) -> str:
@@ -157,5 +157,20 @@ def _name(label: Any) -> str:
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _short(text: str, longest: int = _LONGEST) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _fitted(axes: Axes, text: str, size: float, room: float) -> str:
+    """As much of a text as there is room for, the rest as an ellipsis."""
+    text = " ".join(text.split())  # one line
+    if len(text) <= _LONGEST and _width(axes, text, size) <= room:
+        return text
+    fits = range(min(len(text), _LONGEST))
+    return text[: max(bisect(fits, room, key=lambda n: _width(axes, text[:n] + "…", size)) - 1, 1)] + "…"
+
+
+def _width(axes: Axes, text: str, size: float) -> float:
+    """Of a line of text, in widths of the axes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    points = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0]
+    box = axes.get_position()
+    return float(points / 72 / (box.width * SIZE[0] / _DPI))

@@ -116,7 +116,8 @@ function riskiest() {
     state.moves.push(SIDES.map((other) => (other === side ? o : seenBy(places[other], o))));
   }
   render(null);
-  note(steps ? `${steps} ${steps === 1 ? "step" : "steps"} along the riskiest branch` : "nothing riskier follows from here");
+  const known = DATA.sides[side].complete ? "" : ", of those explored";
+  note(steps ? `${steps} ${steps === 1 ? "step" : "steps"} along the riskiest branch${known}` : `nothing riskier follows from here${known && ", as far as explored"}`);
 }
 
 // Playing: observations are drawn for the first policy that goes on.
@@ -204,7 +205,7 @@ function spoken({ place }) {
   const name = SIDES.length > 1 ? `${DATA.sides[place.side].title}: ` : "";
   const does = node.action === ENDED ? "ended" : `action ${MODEL.actions[node.action]}`;
   const left = MODEL.costs.map((cost, k) => `, ${shown(place.left[k])} of ${cost} left, ${range(node.costs[k])} expected`).join("");
-  return `${name}step ${place.step}, ${does}${left}${place.broken ? `, self-destruction at step ${place.broken.step}` : ""}.`;
+  return `${name}${place.oneDraw ? "one draw, " : ""}step ${place.step}, ${does}${left}${place.broken ? `, self-destruction${place.oneDraw ? " of this draw" : ""} at step ${place.broken.step}` : ""}.`;
 }
 
 function theme(change) {
@@ -248,13 +249,15 @@ function start() {
   const counts = DATA.sides.map((side) => `${side.action.length.toLocaleString("en")} nodes${side.complete ? "" : ", the likeliest"}`).join(" and ");
   by("made").textContent = `Made by rcpomdp ${DATA.version}; ${counts}. Nothing leaves this page.`;
   by("risk").hidden = !K;
+  if (!DATA.sides.every((side) => side.complete)) by("risk").textContent = "Riskiest explored branch";
   document.body.classList.toggle("plain", !DATA.drawing);
   document.body.classList.toggle("compare", SIDES.length > 1);
   try { const kept = localStorage.getItem("rcpomdp-theme"); if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept; } catch { /* nothing kept */ }
   theme(false);
   for (const [id, act] of Object.entries({ restart, back, play, risk: riskiest, share, theme: () => theme(true) })) by(id).addEventListener("click", act);
   document.addEventListener("keydown", key);
-  addEventListener("hashchange", () => { if (location.hash !== expected) { stop(); readFragment(); render(null); } });
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); by("sides").focus(); }); // the address stays
+  addEventListener("hashchange", () => { if (location.hash !== expected && new URLSearchParams(location.hash.slice(1)).has("w")) { stop(); readFragment(); render(null); } });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => theme(false));
   readFragment();
   render(null);

@@ -1,12 +1,16 @@
 // One policy at one place: status, action, budget, observations, belief, alternatives, graph.
 
-const WORDS = { taken: "taken", open: "not proven worse", worse: "worse", breaks: "would break the budget" };
+const WORDS = { taken: "taken", open: "not proven worse", less: "earns less within the budget", worse: "worse", breaks: "would break the budget" };
+const HOW = { kept: "", now: " by breaking the budget", later: " by breaking the budget later", unknown: "" };
+/** Whose values are shown: those of one draw are not those of a randomised policy. */
+const who = (place) => (place.oneDraw ? "this draw" : "the policy");
+const verdictWords = (row, place) => WORDS[row.verdict] + (place.oneDraw && ["open", "less", "worse"].includes(row.verdict) ? " than this draw" : "");
 
 /** Why an action was not taken, with the numbers behind it. */
 function reason(row, place, node) {
-  const attained = node.reward[0];
-  if (row.verdict === "taken") return `earns ${range(node.reward)}`;
-  if (row.verdict === "worse") return `at most ${shown(row.most)}, the policy earns ${shown(attained)}${place.broken ? " by breaking the budget" : ""}`;
+  const keeps = keeping(place), unknown = keeps === "unknown" ? ", not explored far enough to tell whether it keeps the budget" : "";
+  if (row.verdict === "taken") return `earns ${range(node.reward)}${HOW[keeps]}`;
+  if (row.verdict === "worse" || row.verdict === "less") return `at most ${shown(row.most)}; ${who(place)} earns ${shown(node.reward[0])}${HOW[keeps]}${unknown}`;
   if (row.verdict === "breaks") {
     for (let k = 0; k < K; k++) {
       const d = place.left[k], limit = d + place.slack[k], name = MODEL.costs[k];
@@ -64,14 +68,14 @@ function table(place, node) {
     h("td", { "data-label": K ? "Reward in budget" : "Reward" }, row.most === null ? "–" : `≤ ${shown(row.most)}`),
     h("td", { "data-label": "Budget aside", class: "muted" }, range([row.low, row.high])),
     ...row.costs.map((c, k) => h("td", { "data-label": MODEL.costs[k] }, `≥ ${shown(c)}`)),
-    h("td", { class: "why" }, h("span", { class: `verdict ${row.verdict}` }, WORDS[row.verdict]), h("small", {}, reason(row, place, node))),
+    h("td", { class: "why" }, h("span", { class: `verdict ${row.verdict}` }, verdictWords(row, place)), h("small", {}, reason(row, place, node))),
   ];
   const head = ["Action", K ? "Reward in budget" : "Reward", "Budget aside", ...MODEL.costs, "Why not"];
   return h("table", { class: "actions" },
     h("caption", { class: "hidden" }, "All actions, with proven bounds on reward and cost"),
     h("thead", {}, h("tr", {}, head.map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", {}, alternatives(place).map((row) =>
-      h("tr", { class: row.verdict, "data-action": MODEL.actions[row.action], "data-verdict": WORDS[row.verdict], "data-most": row.most, "data-least": row.costs.join(" ") }, cells(row)))));
+      h("tr", { class: row.verdict, "data-action": MODEL.actions[row.action], "data-verdict": verdictWords(row, place), "data-most": row.most, "data-least": row.costs.join(" ") }, cells(row)))));
 }
 
 /** The sentence that marks the moment of self-destruction. */
@@ -79,8 +83,8 @@ function alarm(place, goTo) {
   const { step, k, expected, left } = place.broken;
   const unit = K > 1 ? ` of ${MODEL.costs[k]}` : "";
   return h("div", { class: "alarm", "data-step": step },
-    h("b", {}, `Self-destruction at step ${step}`),
-    h("span", {}, ` The policy expects to spend ${shown(expected)}${unit} where ${shown(left)} is left.`),
+    h("b", {}, `Self-destruction${place.oneDraw ? " of this draw" : ""} at step ${step}`),
+    h("span", {}, ` ${place.oneDraw ? "This draw" : "The policy"} expects to spend ${shown(expected)}${unit} where ${shown(left)} is left.`),
     place.step > step ? h("button", { type: "button", class: "quiet", onclick: goTo }, "Go to that step") : null);
 }
 
@@ -90,7 +94,7 @@ function status(place, node, waiting) {
   if (place.left.some((d, k) => d < -place.slack[k])) return ["overspent", "bad"];
   if (place.broken) return ["over budget", "bad"];
   if (!place.left.some(Number.isFinite)) return ["no budget", "calm"];
-  return ["within budget", "good"];
+  return keeping(place) === "later" ? ["within budget so far", "calm"] : ["within budget", "good"];
 }
 
 const section = (name, title, ...children) => h("section", { class: `card ${name}` }, h("h3", {}, title), ...children);
@@ -110,15 +114,16 @@ function panel(view, walk) {
   return h("article", { class: "side", "aria-labelledby": `title-${place.side}`, "data-side": place.side },
     h("div", { class: "side-head" },
       h("h2", { id: `title-${place.side}` }, side.title),
-      h("p", { class: "muted" }, `${side.about} · expects reward\u00a0${range(start)}${spend.join("")}`),
+      h("p", { class: "muted" }, `${side.about} · ${side.draws.some(([, , one]) => one) ? "the draw shown " : ""}expects reward\u00a0${range(start)}${spend.join("")}`),
       side.draws.length > 1
         ? h("label", { class: "draw" }, "Drawn policy ",
             h("select", { onchange: (event) => walk.draw(place.side, Number(event.target.value)) },
               side.draws.map(([w], i) => h("option", { value: i, selected: i === draw }, `${i + 1} of ${side.draws.length}, drawn with ${percent(w)}`))))
-        : null),
+        : null,
+      place.oneDraw ? h("p", { class: "remark one-draw" }, h("b", {}, `One draw (seed ${side.seed}) of a randomised policy.`), " Actions, probabilities, values and verdicts are of this draw, not of the policy.") : null),
     h("div", { class: "status" },
       h("p", { class: "where" }, h("b", {}, "Step ", number("step", place.step)), ` ${seen} · probability `, number("probability", place.probability, percent(place.probability))),
-      h("span", { class: `badge ${tone}` }, state)),
+      h("span", { class: `badge ${tone}` }, place.oneDraw ? `this draw: ${state}` : state)),
     instead ? h("p", { class: "remark" }, `It could only see “${MODEL.observations[instead]}” here, and saw that.`) : null,
     waiting ? h("p", { class: "remark" }, "That observation cannot be made here: this policy waits. Choose one of its own below.") : null,
     place.broken ? alarm(place, () => walk.go(place.side, place.path.slice(0, place.broken.step))) : null,

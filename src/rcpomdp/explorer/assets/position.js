@@ -29,9 +29,9 @@ function nodeOf(side, n) {
 
 /** The first place of a side: its drawn policy's root, with the whole budget. */
 function firstPlace(side, draw) {
-  const [weight, node] = DATA.sides[side].draws[draw];
+  const [weight, node, oneDraw] = DATA.sides[side].draws[draw];
   const budget = MODEL.budget.map((limit) => (limit === null ? Infinity : limit));
-  return finished({ side, node, path: [], step: 0, probability: weight, spent: budget.map(() => 0), scale: 1, budget, broken: null });
+  return finished({ side, node, oneDraw: Boolean(oneDraw), path: [], step: 0, probability: weight, spent: budget.map(() => 0), scale: 1, budget, broken: null });
 }
 
 /** What follows from where a place is: what is left, and whether more is expected than that. */
@@ -59,6 +59,7 @@ function nextPlace(place, o) {
   const now = belief[3][action][2];
   return finished({
     side: place.side,
+    oneDraw: place.oneDraw,
     node: edge.node,
     path: [...place.path, o],
     step: place.step + 1,
@@ -102,17 +103,27 @@ function within(option, place) {
   return most;
 }
 
+/** Whether what is left is kept from here on: "kept", broken "now" or "later", or "unknown" for want of exploring. */
+function keeping(place) {
+  const s = DATA.sides[place.side];
+  const over = (promise) => place.left.some((d, k) => promise(k) > d + place.slack[k]);
+  if (over((k) => s.low[place.node * (K + 1) + k + 1])) return "now";
+  if (over((k) => s.most[place.node * K + k])) return "later";
+  return !s.whole || s.whole[place.node] || !place.left.some(Number.isFinite) ? "kept" : "unknown";
+}
+
 /** Every action with its bounds and a verdict, the one taken first. */
 function alternatives(place) {
   const { belief, action, reward } = nodeOf(place.side, place.node);
   if (action === ENDED) return [];
-  const order = { taken: 0, open: 1, worse: 2, breaks: 3 };
+  const order = { taken: 0, open: 1, less: 2, worse: 3, breaks: 4 };
+  const keeps = keeping(place) === "kept";
   const rows = belief[3].map((option, a) => {
     const most = within(option, place);
     let verdict = "open";
     if (a === action) verdict = "taken";
     else if (most === null) verdict = "breaks";
-    else if (most < reward[0] - WORSE_BY * Math.max(1, Math.abs(reward[0]))) verdict = "worse";
+    else if (most < reward[0] - WORSE_BY * Math.max(1, Math.abs(reward[0]))) verdict = keeps ? "worse" : "less";
     return { action: a, low: option[0], high: option[1], most, costs: option[3], needs: option[4].map((s) => s[0]), verdict };
   });
   return rows.sort((x, y) => order[x.verdict] - order[y.verdict] || y.high - x.high || x.action - y.action);
