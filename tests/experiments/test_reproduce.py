@@ -12,6 +12,7 @@ from rich.console import Console
 
 from coordinators import CELLS, COMMAND, Pretended, end, finished, is_gone, outcomes, start, until
 from made_records import cell, outcome, record
+from rcpomdp.experiments import suites
 from rcpomdp.experiments.pool import LocalPool, Report
 from rcpomdp.experiments.progress import Lines, Screen
 from rcpomdp.experiments.record import Record
@@ -198,3 +199,19 @@ def test_the_live_table_shows_what_goes_on(tmp_path: Path) -> None:
     assert line.strip().split("ARCS, ")[1].split(None, 5) == ["seed", "15", "60", "s", "running", "12 s, [1, 2], gap 1"]
     assert len(text.splitlines()) <= 9
     assert screen.settled == 11
+
+
+def test_a_narrow_terminal_still_shows_name_and_state() -> None:
+    console = Console(width=80, height=20, force_terminal=False)
+    screen = Screen(console)
+    cells = [of for _, of in suites.cells("ablation", only="tiger")]
+    screen.begin(cells, [])
+    screen.running(cells[0], "12 s, optimum in [1, 2], gap 1, and so on and so on and so on")
+    with console.capture() as shown:
+        console.print(screen)
+    lines = shown.get().splitlines()[2:]
+    assert len(lines) == len(cells)
+    assert all(line.startswith(" C-Tiger, ĉ = 3, ARCS") and len(line) <= 80 for line in lines)
+    assert [("running" in line, "waiting" in line) for line in lines] == [(True, False)] + [(False, True)] * len(
+        lines[1:]
+    )

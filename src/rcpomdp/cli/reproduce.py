@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from ..output import print_json, stdout
+from ..output import print_json
 from .common import FAILED, STOPPED, AsJson, app, complain, say
 
 if TYPE_CHECKING:
@@ -67,12 +67,9 @@ def _reproduce(
     elif records:
         shown = tables.table(records)
         if sys.stdout.isatty():
-            stdout().print(formats.rich_table(shown))
-            print(*formats.legend(shown), sep="\n")
+            formats.print_rich(shown)
         else:
             print(formats.rich_text(shown), end="")
-        for seconds in sorted({cell.options["step_time"] for _, cell in asked if "step_time" in cell.options}):
-            print(f"CGCP-CL had {seconds:g} s before each step but the first.")
     failed = sum(record.status == "failed" for record in records)
     if failed and not code:
         code = complain(f"{failed} of {len(asked)} cells failed; the same command runs them again", FAILED)
