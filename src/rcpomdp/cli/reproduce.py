@@ -61,6 +61,7 @@ def _reproduce(
         wanted = {canonical(cell) for _, cell in asked}
         records = [record for record in runs.records(suite) if canonical(record.cell) in wanted]
     from ..experiments import formats, tables
+    from ..experiments.progress import plural
 
     if as_json:
         print_json(tables.data(records))
@@ -72,7 +73,7 @@ def _reproduce(
             print(formats.rich_text(shown), end="")
     failed = sum(record.status == "failed" for record in records)
     if failed and not code:
-        code = complain(f"{failed} of {len(asked)} cells failed; the same command runs them again", FAILED)
+        code = complain(f"{failed} of {plural(len(asked))} failed; the same command runs them again", FAILED)
     raise typer.Exit(code)
 
 
@@ -95,8 +96,11 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
     """Run what is not done yet; the exit code of what stopped it."""
     cells = [cell for _, cell in asked]
     if len(store.finished(cells)) == len(cells):
-        store.ask(asked)  # as another suite may have run them
-        say(f"all {len(cells)} cells were done before")
+        try:
+            store.ask(asked)  # as another suite may have run them
+        except sqlite3.OperationalError as error:
+            raise InputError(f"store {store.path!r} cannot be written: {error}") from None
+        say("the one cell was done before" if len(cells) == 1 else f"all {len(cells)} cells were done before")
         return 0
     from ..experiments.pool import PoolLostError
     from ..experiments.progress import watching
@@ -115,7 +119,9 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
 
 
 def _done(store: RunStore, cells: list[Cell]) -> str:
-    return f"{len(store.finished(cells))} of {len(cells)} cells done"
+    from ..experiments.progress import plural
+
+    return f"{len(store.finished(cells))} of {plural(len(cells))} done"
 
 
 def _pool(workers: int | None, scheduler: str | None) -> Pool:
