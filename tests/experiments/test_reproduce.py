@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -67,6 +69,33 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     with RunStore(store) as kept:
         assert kept.claimed() == []
     until(lambda: is_gone(process.pid))
+
+
+def test_an_interrupt_of_workers_that_just_begin_is_one_sentence(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    process = start(store, "--workers", "2")
+    until(lambda: held(store) >= 1)  # the first worker is being started
+    said = ""
+    assert process.stderr is not None
+    os.killpg(process.pid, signal.SIGINT)
+    while "stopped with" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)  # once more, while it ends
+    said += end(process)
+    assert process.returncode == 4, said
+    assert "Traceback" not in said
+    assert "stopped before anything was done" not in said
+
+
+def held(store: Path) -> int:
+    if not store.exists():
+        return 0
+    with closing(sqlite3.connect(store, timeout=60)) as db, suppress(sqlite3.OperationalError):  # no tables yet
+        return int(db.execute("SELECT count(*) FROM claims").fetchone()[0])
+    return 0
 
 
 FULL = """
@@ -137,6 +166,23 @@ def test_a_cell_that_kills_its_workers_fails() -> None:
         assert pool.room == 2
     finally:
         pool.close()
+
+
+NEW = """
+import re, signal
+from pathlib import Path
+from rcpomdp.experiments.pool import LocalPool
+pool = LocalPool(2)
+for _ in range(2):
+    status = Path(f"/proc/{pool._new().process.pid}/status").read_text()
+    print(int(re.search(r"SigBlk:\\s*(\\w+)", status)[1], 16) >> signal.SIGINT - 1 & 1)
+pool.close()
+"""
+
+
+def test_no_worker_ever_sees_an_interrupt() -> None:
+    ran = subprocess.run([sys.executable, "-c", NEW], capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n1\n", "")
 
 
 # The loop, with a pool that needs no processes

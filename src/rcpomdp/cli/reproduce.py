@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import sys
 from contextlib import closing
@@ -110,6 +111,8 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
         with closing(_pool(workers, scheduler)) as pool, watching(say) as watch:
             reproduce(asked, store, pool, watch)
     except KeyboardInterrupt:
+        for again in (signal.SIGINT, signal.SIGTERM):  # what is left to do is short, and whoever asks again is answered
+            signal.signal(again, signal.SIG_IGN)
         return complain(f"stopped with {_done(store, cells)}; the same command goes on", STOPPED)
     except PoolLostError as error:
         return complain(f"{error}, with {_done(store, cells)}; the same command goes on", FAILED)
