@@ -14,6 +14,7 @@ from rich.console import Console
 
 from coordinators import CELLS, COMMAND, Pretended, end, finished, is_gone, outcomes, start, until
 from made_records import cell, outcome, record
+from rcpomdp._processes import host
 from rcpomdp.experiments import suites
 from rcpomdp.experiments.pool import LocalPool, Report
 from rcpomdp.experiments.progress import Lines, Screen
@@ -221,10 +222,14 @@ def test_what_another_has_is_waited_for_and_taken_over(tmp_path: Path) -> None:
                     other.add(record(cell(seed=1)))
                     other.give_up_claims()
 
-        pool, watch = Pretended(), Watching(lambda line: None)
+        said: list[str] = []
+        pool, watch = Pretended(), Watching(said.append)
         reproduce(asked, store, pool, watch)
         assert pool.ran == [0, 2]
         assert watch.looks > 2
+        [line] = [line for line in said if "waiting" in line]
+        where = host().partition(" ")[0]
+        assert line == f"waiting for 2 cells that another process on {where} is at work on"
         assert [found.cell.seed for found in store.records()] == [0, 1, 2]
 
 

@@ -35,6 +35,7 @@ class Tally:
         self._since: dict[str, float] = {}
         self._shares: defaultdict[str, list[float]] = defaultdict(list)  # by solver: seconds taken, of the limit
         self.workers = 1
+        self.wait = ""  # what is waited for, while there is nothing to do
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """What is to be done, and what of it was done before."""
@@ -45,7 +46,7 @@ class Tally:
 
     def running(self, cell: Cell, line: str) -> None:
         """A cell is being run."""
-        key = canonical(cell)
+        key, self.wait = canonical(cell), ""
         self._since.setdefault(key, time.monotonic())
         self.state[key], self.line[key] = RUNNING, line
 
@@ -61,6 +62,11 @@ class Tally:
         """Cells were finished by another process."""
         for cell in cells:
             self.state[canonical(cell)] = ELSEWHERE
+
+    def waits(self, hosts: Sequence[str]) -> None:
+        """Others have all that is left."""
+        where = " and ".join(sorted(set(hosts)))
+        self.wait = f"waiting for {plural(len(hosts))} that another process on {where} is at work on" if hosts else ""
 
     def tick(self, workers: int) -> None:
         """Time goes by."""
@@ -91,11 +97,19 @@ class Lines(Tally):
         super().__init__()
         self._say = say
         self._alone = False  # without workers, and it was said
+        self._waits = False  # for others, and it was said
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """What is to be done, and what of it was done before."""
         super().begin(cells, done)
         self._say(f"{plural(len(cells))}, {len(done)} of them done before")
+
+    def waits(self, hosts: Sequence[str]) -> None:
+        """Others have all that is left."""
+        super().waits(hosts)
+        if self.wait and not self._waits:
+            self._say(self.wait)
+            self._waits = True
 
     def tick(self, workers: int) -> None:
         """Time goes by."""
@@ -120,7 +134,7 @@ class Screen(Tally):
 
     def __rich__(self) -> Table:
         table = Table(box=None, header_style="bold", title_justify="left")
-        rest = "" if self.settled == len(self.cells) else f", {self.left}"
+        rest = "" if self.settled == len(self.cells) else f", {self.wait or self.left}"
         table.title = Text(f"{self.settled} of {plural(len(self.cells))} done{rest}")
         states = max(map(len, self.state.values()), default=0)
         limits = max(len("limit"), *(len(_limit(cell)) for cell in self.cells.values()), 0)
