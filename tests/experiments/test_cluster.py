@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -136,3 +137,24 @@ def test_a_scheduler_that_does_not_answer_is_bad_input(
         cli.main()
     assert exit_.value.code == 2
     assert "pip install 'rcpomdp[cluster]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "nothing was heard within 1 s"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what listens there does not speak as dask does"),
+        (bytes(1000), "what listens there does not speak as dask does"),
+    ],
+)
+def test_what_listens_there_may_be_no_scheduler(tmp_path: Path, answer: bytes, reason: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        words = [*COMMAND[3:], "--store", str(tmp_path / "runs.db"), "--scheduler", address]
+        process = subprocess.Popen([sys.executable, "-c", IMPATIENT, *words], stderr=subprocess.PIPE, text=True)
+        server.settimeout(120)
+        with server.accept()[0] as connection:
+            connection.sendall(answer)
+            _, said = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert said == f"rcpomdp: no scheduler answers at {address!r}: {reason}\n"

@@ -69,7 +69,7 @@ def test_the_papers_figures_stand_beside_ours(run, tmp_path: Path, pretended: li
     assert "The paper's time limit is 300 s" in out
     code, out, err = run(*words, "--json")
     assert code == 0
-    assert err == "rcpomdp: all 1 cells were done before\n"
+    assert err == "rcpomdp: the one cell was done before\n"
     [row] = json.loads(out)
     assert (row["algorithm"], row["time_limit"]) == ("Exp-Gradient", 7.0)
     assert len(pretended) == 2
@@ -116,6 +116,7 @@ def test_a_cell_that_fails_is_exit_code_1_until_it_goes_well(run, tmp_path: Path
         (("smoke", "--workers", "0"), "workers must be at least 1, not 0"),
         (("smoke", "--workers", "2", "--scheduler", "tcp://x:1"), "give --workers or --scheduler, not both"),
         (("smoke", "--time-limit", "-1"), "the time limit must be above 0 and finite, not -1.0"),
+        (("smoke", "--time-limit", "1e308"), "the time limit must be at most 1e+09 seconds, not 1e+308"),
         (("smoke", "--only", "nothing like it"), "suite 'smoke' has no cell like 'nothing like it'"),
     ],
 )
@@ -125,6 +126,28 @@ def test_bad_input_is_one_sentence_and_makes_no_store(run, tmp_path: Path, words
     assert len(err.splitlines()) == 1
     assert sentence in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", ":memory:"])
+def test_a_store_that_would_keep_nothing_is_bad_input(run, pretended: list[Pretended], name: str) -> None:
+    code, out, err = run("reproduce", "smoke", "--store", name)
+    assert (code, out) == (2, "")
+    assert err == f"rcpomdp: {name!r} is no name of a file to keep runs in; give a path, as in runs.db\n"
+
+
+def test_a_store_that_cannot_be_written_is_bad_input(
+    run, tmp_path: Path, pretended: list[Pretended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = str(tmp_path / "runs.db")
+    run("reproduce", "paper-figure", "--store", store)
+
+    def refuse(self: RunStore, asked: object) -> None:
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(RunStore, "ask", refuse)  # whoever runs the tests may be allowed to write everywhere
+    code, out, err = run("reproduce", "paper-figure", "--store", store)
+    assert (code, out) == (2, "")
+    assert err == f"rcpomdp: store {store!r} cannot be written: attempt to write a readonly database\n"
 
 
 @pytest.mark.parametrize("command", [("reproduce", "smoke"), ("runs",)])
@@ -179,7 +202,8 @@ def test_rows_are_exported_in_full(run, store: str, tmp_path: Path) -> None:
     assert [float(line["run_spent"]) for line in lines] == records[0].run_spent[:, 0].tolist()
     assert [line["violation_step"] for line in lines] == ["" if v < 0 else str(v) for v in records[0].run_violation]
     target = tmp_path / "cells.csv"
-    assert run("runs", "--store", store, "--export", "csv", "--out", str(target))[:2] == (0, "")
+    said = f"rcpomdp: 2 runs written to {target}\n"
+    assert run("runs", "--store", store, "--export", "csv", "--out", str(target)) == (0, "", said)
     lines = list(csv.DictReader(io.StringIO(target.read_text())))
     assert [line["status"] for line in lines] == ["optimal", "optimal"]
     assert [json.loads(line["budget"]) for line in lines] == [[5.0], [1.0, None]]
@@ -200,11 +224,12 @@ def test_parquet_holds_the_same_rows(run, store: str, tmp_path: Path) -> None:
     [
         (("--export", "xml"), "unknown format 'xml' (known: csv, json, parquet)"),
         (("--rows",), "--out and --rows belong to --export"),
+        (("--suite", "nosuch"), "store {store!r} has nothing of suite 'nosuch' (it has: made-up, another)"),
         (("--export", "parquet"), "parquet is no text; say with --out where to write it"),
     ],
 )
 def test_what_cannot_be_exported_is_said(run, store: str, words, sentence: str) -> None:
-    assert run("runs", "--store", store, *words) == (2, "", f"rcpomdp: {sentence}\n")
+    assert run("runs", "--store", store, *words) == (2, "", f"rcpomdp: {sentence.format(store=store)}\n")
 
 
 def test_parquet_without_pyarrow_says_what_is_missing(run, store: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -133,11 +135,13 @@ def test_the_command_makes_the_cells_that_it_is_told_for() -> None:
     ):
         record = changed(base, {"suite": name, "title": "CRS(4,4)", "time_limit": limit})
         (command,) = commands(name, [record], "my.db")
-        assert command == expected
+        assert command.partition("  # ")[0] == expected
+        assert command.endswith(f"  # here: 1 of {len(suites.cells(name))} cells; --only and --skip choose")
         assert f"CRS(4,4) ARCS {limit:g}" in asked(*command.split())
     longer = changed(base, {"suite": "paper-unconstrained", "title": "CRS(5,7), longer", "time_limit": 10.0})
     assert commands("paper-unconstrained", [longer], "s.db") == [
         "rcpomdp reproduce paper-unconstrained --time-limit 3 --store s.db"
+        "  # here: 1 of 18 cells; --only and --skip choose"
     ]
     assert commands("somebody's", [base], "s.db") == []
 
@@ -146,4 +150,16 @@ def test_seeds_and_steps_are_part_of_the_command() -> None:
     records = real("paper-extended", "C-Tiger", "CPBVI") + real("paper-extended", "CE", "CGCP-CL")
     assert commands("paper-extended", records, "s.db") == [
         "rcpomdp reproduce paper-extended --time-limit 3 --step-time 0.05 --seeds 2 --store s.db"
+        "  # here: 2 of 54 cells; --only and --skip choose"
     ]
+
+
+@pytest.mark.parametrize("limit", [1 / 3, 0.1 + 0.2, 1234567.0, 7.0])
+def test_the_command_has_the_limit_in_full_and_the_store_in_quotes(limit: float) -> None:
+    asked = suites.cells("paper-unconstrained", limit)
+    (base,) = real("paper-extended", "CE", "ARCS")
+    records = [replace(base, cell=cell) for _, cell in asked]
+    (command,) = commands("paper-unconstrained", records, "my runs; rm x.db")
+    words = shlex.split(command)
+    assert words[-2:] == ["--store", "my runs; rm x.db"]  # and no remark, as all cells are here
+    assert suites.cells(words[2], float(words[words.index("--time-limit") + 1])) == asked

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from coordinators import CELLS, COMMAND, Pretended, end, finished, is_gone, outcomes, start, until
 from made_records import cell, outcome, record
+from rcpomdp._processes import host
+from rcpomdp.experiments import suites
 from rcpomdp.experiments.pool import LocalPool, Report
 from rcpomdp.experiments.progress import Lines, Screen
 from rcpomdp.experiments.record import Record
@@ -66,6 +70,33 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     with RunStore(store) as kept:
         assert kept.claimed() == []
     until(lambda: is_gone(process.pid))
+
+
+def test_an_interrupt_of_workers_that_just_begin_is_one_sentence(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    process = start(store, "--workers", "2")
+    until(lambda: held(store) >= 1)  # the first worker is being started
+    said = ""
+    assert process.stderr is not None
+    os.killpg(process.pid, signal.SIGINT)
+    while "stopped with" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)  # once more, while it ends
+    said += end(process)
+    assert process.returncode == 4, said
+    assert "Traceback" not in said
+    assert "stopped before anything was done" not in said
+
+
+def held(store: Path) -> int:
+    if not store.exists():
+        return 0
+    with closing(sqlite3.connect(store, timeout=60)) as db, suppress(sqlite3.OperationalError):  # no tables yet
+        return int(db.execute("SELECT count(*) FROM claims").fetchone()[0])
+    return 0
 
 
 FULL = """
@@ -138,6 +169,23 @@ def test_a_cell_that_kills_its_workers_fails() -> None:
         pool.close()
 
 
+NEW = """
+import re, signal
+from pathlib import Path
+from rcpomdp.experiments.pool import LocalPool
+pool = LocalPool(2)
+for _ in range(2):
+    status = Path(f"/proc/{pool._new().process.pid}/status").read_text()
+    print(int(re.search(r"SigBlk:\\s*(\\w+)", status)[1], 16) >> signal.SIGINT - 1 & 1)
+pool.close()
+"""
+
+
+def test_no_worker_ever_sees_an_interrupt() -> None:
+    ran = subprocess.run([sys.executable, "-c", NEW], capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n1\n", "")
+
+
 # The loop, with a pool that needs no processes
 
 
@@ -174,10 +222,14 @@ def test_what_another_has_is_waited_for_and_taken_over(tmp_path: Path) -> None:
                     other.add(record(cell(seed=1)))
                     other.give_up_claims()
 
-        pool, watch = Pretended(), Watching(lambda line: None)
+        said: list[str] = []
+        pool, watch = Pretended(), Watching(said.append)
         reproduce(asked, store, pool, watch)
         assert pool.ran == [0, 2]
         assert watch.looks > 2
+        [line] = [line for line in said if "waiting" in line]
+        where = host().partition(" ")[0]
+        assert line == f"waiting for 2 cells that another process on {where} is at work on"
         assert [found.cell.seed for found in store.records()] == [0, 1, 2]
 
 
@@ -198,3 +250,19 @@ def test_the_live_table_shows_what_goes_on(tmp_path: Path) -> None:
     assert line.strip().split("ARCS, ")[1].split(None, 5) == ["seed", "15", "60", "s", "running", "12 s, [1, 2], gap 1"]
     assert len(text.splitlines()) <= 9
     assert screen.settled == 11
+
+
+def test_a_narrow_terminal_still_shows_name_and_state() -> None:
+    console = Console(width=80, height=20, force_terminal=False)
+    screen = Screen(console)
+    cells = [of for _, of in suites.cells("ablation", only="tiger")]
+    screen.begin(cells, [])
+    screen.running(cells[0], "12 s, optimum in [1, 2], gap 1, and so on and so on and so on")
+    with console.capture() as shown:
+        console.print(screen)
+    lines = shown.get().splitlines()[2:]
+    assert len(lines) == len(cells)
+    assert all(line.startswith(" C-Tiger, ĉ = 3, ARCS") and len(line) <= 80 for line in lines)
+    assert [("running" in line, "waiting" in line) for line in lines] == [(True, False)] + [(False, True)] * len(
+        lines[1:]
+    )

@@ -81,16 +81,21 @@ def test_ideas_of_arcs_are_plain_values() -> None:
 
 
 WARM = """
+from rcpomdp import problems, solve
 from rcpomdp.experiments.warm import load_kernels
-from rcpomdp.errors import InputError
 from rcpomdp.experiments.run import run_cell
 from rcpomdp.experiments.suites import cells
 from rcpomdp.kernels.jit import when_compiling
 load_kernels()
 when_compiling(lambda: print("compiled"))
-for pattern in ("tunnels", "ce,", "tiger*arcs", "tiger*sarsop"):
+for pattern in ("tunnels", "ce,", "tiger*arcs", "tiger*sarsop", "tiger*cgcp"):
     for _, cell in cells("smoke", only=pattern):
         assert run_cell(cell).error is None
+for problem, solver, options in (("crs-4-4", "cgcp", {"epsilon": 0.5}), ("ce", "arcs", {"variant": "paper"})):
+    model = problems.make(problem).with_budget([0.0 if problem == "ce" else 1.0])
+    solve(model, solver, time_limit=20.0, **options)
+from rcpomdp.kernels import paper_search, search, store
+assert [len(used.signatures) for used in (paper_search.least_budget, search.retarget, store.rehash)] == [1, 1, 1]
 print("done")
 """
 

@@ -46,7 +46,10 @@ def test_a_table_in_every_format(run: Run, store: str, tmp_path: Path, form: str
     assert code == 0
     assert shown == formats.render(real("paper-extended", "CE"), form)
     out = tmp_path / "table"
-    assert run("table", "paper-extended", "--store", store, "--format", form, "--out", str(out)) == (0, "", "")
+    assert run("table", "paper-extended", "--store", store, "--format", form, "--out", str(out)) == (
+        *(0, ""),
+        f"rcpomdp: table of paper-extended written to {out}\n",
+    )
     assert out.read_text(encoding="utf-8") == shown
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_records import cell, outcome, record
+from rcpomdp._processes import host
 from rcpomdp.experiments import store as module
 from rcpomdp.experiments.store import LEASE, Asked, RunStore, StoreError, canonical
 
@@ -95,14 +96,46 @@ def test_a_finished_cell_is_kept_once_and_failures_beside_it(path: Path) -> None
         assert [found.status for found in store.records(every=True)] == ["failed", "optimal"]
 
 
-@pytest.mark.parametrize("statement", ["UPDATE runs SET status = 'x'", "DELETE FROM runs"])
-def test_the_file_itself_refuses_changes(path: Path, statement: str) -> None:
+COPY = "SELECT {}, cell, status, 'other', " + ", ".join(module._ARRAYS) + " FROM runs"
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("UPDATE runs SET status = 'x'", "DELETE FROM runs"),
+        *("UPDATE cells SET asked = 'x'", "DELETE FROM cells", "UPDATE entries SET title = 'x'", "DELETE FROM entries"),
+        *("INSERT OR REPLACE INTO runs " + COPY.format(number) for number in ("id", "NULL")),
+    ],
+)
+def test_the_file_itself_refuses_changes(path: Path, statement: str, made_before: bool) -> None:
     with RunStore(path, create=True) as store:
         store.add(record(cell()))
+        if made_before:  # when only runs were guarded, and not against being replaced
+            names = [row[0] for row in store._db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")]
+            for name in set(names) - {"runs_stay", "runs_are_kept"}:
+                store._db.execute(f"DROP TRIGGER {name}")
+    RunStore(path, create=True).close()
     db = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="never"):
         db.execute(statement)
     db.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT OR REPLACE INTO cells SELECT id, 'x' FROM cells",
+        "INSERT OR REPLACE INTO entries SELECT id, suite, 7, 'x', algorithm, cell FROM entries",
+        "INSERT OR REPLACE INTO entries SELECT id + 1, suite, 7, title, algorithm, cell FROM entries",
+    ],
+)
+def test_what_was_asked_is_not_replaced(path: Path, statement: str) -> None:
+    with RunStore(path, create=True) as store:
+        store.add(record(cell()))
+        before = outcome(store.records()[0])
+        store._db.execute(statement)
+        assert [outcome(found) for found in store.records()] == [before]
 
 
 def test_a_full_disk_loses_the_run_at_hand_and_nothing_else(path: Path) -> None:
@@ -250,3 +283,22 @@ def test_claims_of_another_machine_are_not_judged_by_numbers(path: Path) -> None
         store.claim([cell()])
         store._db.execute("UPDATE claims SET owner = 'somebody', host = 'elsewhere', pid = 999999999")
         assert store.claim([cell()]) is None
+
+
+# Names that are no files, clocks that are wrong
+
+
+@pytest.mark.parametrize("name", ["", ":memory:", "file:runs.db?mode=memory"])
+def test_a_name_that_keeps_nothing_is_refused(name: str) -> None:
+    with pytest.raises(StoreError, match="is no name of a file to keep runs in"):
+        RunStore(name, create=True)
+
+
+def test_a_claim_of_the_future_is_void(path: Path) -> None:
+    with RunStore(path, create=True) as store, RunStore(path) as other:
+        other.claim([cell()])
+        assert store.holders([cell(), cell(seed=1)]) == [host().partition(" ")[0]]
+        assert store.holders([cell(seed=1)]) == []
+        store._db.execute("UPDATE claims SET heard = heard + ?", (2 * LEASE,))
+        assert store.holders([cell()]) == []
+        assert store.claim([cell()]) == cell()

@@ -14,6 +14,7 @@ import pytest
 from rcpomdp.experiments import formats, tables
 from rcpomdp.experiments.marks import BEST, KEEPING, VIOLATING, best_rewards, marks
 from rcpomdp.experiments.record import Record
+from rcpomdp.experiments.report import report
 from rcpomdp.experiments.summaries import Group, groups
 from record_json import changed, odd, real
 
@@ -182,3 +183,15 @@ def test_html_nests_and_escapes(name: str) -> None:
     assert parser.open == []
     assert "<no>" not in text
     assert "<b>" not in text
+
+
+def test_seeds_that_failed_are_told_in_every_format_and_layout() -> None:
+    good, bad = real("paper-extended", "CE", "ARCS")[0], changed(odd()["failed"][0], {"seed": 1}, error="no room")
+    for layout in tables.LAYOUTS:
+        for form in ("rich", "markdown", "latex", "html"):
+            text = formats.render([good, bad], form, layout)
+            assert "ARCS failed on CE (" in text
+            assert "with 1 of 2 seeds (1), which are left out: no room" in text
+    [row] = csv.DictReader(io.StringIO(formats.render([good, bad], "csv")))
+    assert (row["seeds"], row["failed_seeds"]) == ("0", "1")
+    assert "with 1 of 2 seeds (1)" in report([good, bad])

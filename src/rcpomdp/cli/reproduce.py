@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import sys
 from contextlib import closing
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from ..output import print_json, stdout
+from ..output import print_json
 from .common import FAILED, STOPPED, AsJson, app, complain, say
 
 if TYPE_CHECKING:
@@ -61,21 +62,19 @@ def _reproduce(
         wanted = {canonical(cell) for _, cell in asked}
         records = [record for record in runs.records(suite) if canonical(record.cell) in wanted]
     from ..experiments import formats, tables
+    from ..experiments.progress import plural
 
     if as_json:
         print_json(tables.data(records))
     elif records:
         shown = tables.table(records)
         if sys.stdout.isatty():
-            stdout().print(formats.rich_table(shown))
-            print(*formats.legend(shown), sep="\n")
+            formats.print_rich(shown)
         else:
             print(formats.rich_text(shown), end="")
-        for seconds in sorted({cell.options["step_time"] for _, cell in asked if "step_time" in cell.options}):
-            print(f"CGCP-CL had {seconds:g} s before each step but the first.")
     failed = sum(record.status == "failed" for record in records)
     if failed and not code:
-        code = complain(f"{failed} of {len(asked)} cells failed; the same command runs them again", FAILED)
+        code = complain(f"{failed} of {plural(len(asked))} failed; the same command runs them again", FAILED)
     raise typer.Exit(code)
 
 
@@ -98,8 +97,11 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
     """Run what is not done yet; the exit code of what stopped it."""
     cells = [cell for _, cell in asked]
     if len(store.finished(cells)) == len(cells):
-        store.ask(asked)  # as another suite may have run them
-        say(f"all {len(cells)} cells were done before")
+        try:
+            store.ask(asked)  # as another suite may have run them
+        except sqlite3.OperationalError as error:
+            raise InputError(f"store {store.path!r} cannot be written: {error}") from None
+        say("the one cell was done before" if len(cells) == 1 else f"all {len(cells)} cells were done before")
         return 0
     from ..experiments.pool import PoolLostError
     from ..experiments.progress import watching
@@ -109,6 +111,8 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
         with closing(_pool(workers, scheduler)) as pool, watching(say) as watch:
             reproduce(asked, store, pool, watch)
     except KeyboardInterrupt:
+        for again in (signal.SIGINT, signal.SIGTERM):  # what is left to do is short, and whoever asks again is answered
+            signal.signal(again, signal.SIG_IGN)
         return complain(f"stopped with {_done(store, cells)}; the same command goes on", STOPPED)
     except PoolLostError as error:
         return complain(f"{error}, with {_done(store, cells)}; the same command goes on", FAILED)
@@ -118,7 +122,9 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
 
 
 def _done(store: RunStore, cells: list[Cell]) -> str:
-    return f"{len(store.finished(cells))} of {len(cells)} cells done"
+    from ..experiments.progress import plural
+
+    return f"{len(store.finished(cells))} of {plural(len(cells))} done"
 
 
 def _pool(workers: int | None, scheduler: str | None) -> Pool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..output import print_json, stdout
-from .common import AsJson, app
+from .common import AsJson, app, say
 from .reproduce import DEFAULT_STORE
 
 if TYPE_CHECKING:
@@ -42,6 +42,12 @@ def _runs(
     if export == PARQUET and out is None:
         raise InputError("parquet is no text; say with --out where to write it")
     with RunStore(store) as kept:
+        known = kept.suites()
+        if suite is not None and suite not in known:
+            raise InputError(
+                f"store {store!r} has nothing of suite {suite!r}{did_you_mean(suite, known)} "
+                f"(it has: {', '.join(known) or 'none'})"
+            )
         records = kept.records(suite, solver, problem, status, every)
     if export is not None:
         data = exported(records, export, rows)
@@ -52,6 +58,7 @@ def _runs(
 
         with whole_file(out) as file:
             file.write(data)
+        say(f"{len(records)} {'run' if len(records) == 1 else 'runs'} written to {out}")
     elif as_json:
         print_json([cell_row(record) for record in records])
     else:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from ..output import print_json
-from .common import AsJson, app
+from .common import AsJson, app, say
 from .reproduce import DEFAULT_STORE
 
 
@@ -53,3 +53,4 @@ def _table(
 
     with whole_file(out) as file:
         file.write(text.encode())
+    say(f"table of {suite} written to {out}")

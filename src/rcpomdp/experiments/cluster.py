@@ -7,6 +7,7 @@ objects: a scheduler is trusted as far as the machine it runs on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from importlib import import_module
@@ -33,12 +34,16 @@ class ClusterPool:
             distributed: Any = import_module("distributed")  # it has few types
         except ImportError:
             raise InputError("a scheduler needs dask.distributed: pip install 'rcpomdp[cluster]'") from None
+        for name in ("distributed", "distributed.client"):  # what goes wrong is told in a sentence
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
+            _check(address)
             self._client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
+        except Exception as error:  # what listens there may send anything, and what reads it may fail in any way
+            told = isinstance(error, OSError | ValueError | TypeError)
+            reason = " ".join(str(error).split()) if told else "what listens there does not speak as dask does"
+            reason = reason or f"nothing was heard within {_PATIENCE} s"
             raise InputError(f"no scheduler answers at {address!r}: {reason}") from None
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # a lost scheduler is told in a sentence
         self._topic = f"rcpomdp-{uuid4().hex}"
         self._running: dict[str, tuple[Cell, Any]] = {}
         self._news: SimpleQueue[tuple[str, str | None]] = SimpleQueue()  # a cell's key, and a line or None when done
@@ -101,6 +106,23 @@ class ClusterPool:
     def _hear(self, event: Any) -> None:
         _, message = event
         self._news.put((message["key"], message["line"]))
+
+
+def _check(address: str) -> None:
+    """That a scheduler answers in time: a client made in vain may wait without end, and complains when it goes."""
+    core: Any = import_module("distributed.core")
+    security: Any = import_module("distributed").Security()
+
+    async def ask() -> Any:
+        async with core.rpc(address, connection_args=security.get_connection_args("client")) as peer:
+            return await peer.identity()
+
+    async def in_time() -> Any:
+        return await asyncio.wait_for(ask(), _PATIENCE)
+
+    kind = asyncio.run(in_time())["type"]
+    if kind != "Scheduler":
+        raise ValueError(f"there is a {kind}")
 
 
 def _task(key: str, cell: Cell, topic: str) -> Record:

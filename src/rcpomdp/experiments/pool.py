@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, Protocol
 
@@ -119,6 +120,7 @@ class LocalPool:
     def _new(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
+        resource_tracker.ensure_running()  # by now: it would let Ctrl-C through again before the process is started
         with _single_threaded(), _uninterrupted():
             process.start()
         theirs.close()  # so that the end of the process is the end of the pipe

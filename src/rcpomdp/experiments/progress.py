@@ -20,6 +20,8 @@ from .suites import label
 
 WAITING, RUNNING, DONE, ELSEWHERE = "waiting", "running", "done", "done elsewhere"
 _MARGIN = 4  # lines of a terminal that the cells leave free
+_NARROWEST = 20  # characters of a cell's label that are shown on the narrowest terminal
+_GAPS = 8  # characters between columns and beside them
 _FRAMES = 4  # of the live table, a second
 
 
@@ -33,6 +35,7 @@ class Tally:
         self._since: dict[str, float] = {}
         self._shares: defaultdict[str, list[float]] = defaultdict(list)  # by solver: seconds taken, of the limit
         self.workers = 1
+        self.wait = ""  # what is waited for, while there is nothing to do
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """What is to be done, and what of it was done before."""
@@ -43,7 +46,7 @@ class Tally:
 
     def running(self, cell: Cell, line: str) -> None:
         """A cell is being run."""
-        key = canonical(cell)
+        key, self.wait = canonical(cell), ""
         self._since.setdefault(key, time.monotonic())
         self.state[key], self.line[key] = RUNNING, line
 
@@ -59,6 +62,11 @@ class Tally:
         """Cells were finished by another process."""
         for cell in cells:
             self.state[canonical(cell)] = ELSEWHERE
+
+    def waits(self, hosts: Sequence[str]) -> None:
+        """Others have all that is left."""
+        where = " and ".join(sorted(set(hosts)))
+        self.wait = f"waiting for {plural(len(hosts))} that another process on {where} is at work on" if hosts else ""
 
     def tick(self, workers: int) -> None:
         """Time goes by."""
@@ -89,11 +97,19 @@ class Lines(Tally):
         super().__init__()
         self._say = say
         self._alone = False  # without workers, and it was said
+        self._waits = False  # for others, and it was said
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """What is to be done, and what of it was done before."""
         super().begin(cells, done)
-        self._say(f"{len(cells)} cells, {len(done)} of them done before")
+        self._say(f"{plural(len(cells))}, {len(done)} of them done before")
+
+    def waits(self, hosts: Sequence[str]) -> None:
+        """Others have all that is left."""
+        super().waits(hosts)
+        if self.wait and not self._waits:
+            self._say(self.wait)
+            self._waits = True
 
     def tick(self, workers: int) -> None:
         """Time goes by."""
@@ -118,16 +134,23 @@ class Screen(Tally):
 
     def __rich__(self) -> Table:
         table = Table(box=None, header_style="bold", title_justify="left")
-        rest = "" if self.settled == len(self.cells) else f", {self.left}"
-        table.title = Text(f"{self.settled} of {len(self.cells)} cells done{rest}")
-        for column in ("cell", "limit", "", "how it goes"):
-            table.add_column(column, no_wrap=True, justify="right" if column == "limit" else "left")
+        rest = "" if self.settled == len(self.cells) else f", {self.wait or self.left}"
+        table.title = Text(f"{self.settled} of {plural(len(self.cells))} done{rest}")
+        states = max(map(len, self.state.values()), default=0)
+        limits = max(len("limit"), *(len(_limit(cell)) for cell in self.cells.values()), 0)
+        labels = max((len(label(cell)) for cell in self.cells.values()), default=0)
+        labels = min(labels, max(_NARROWEST, (self._console.width - limits - states) // 2))
+        rest_of_line = max(1, self._console.width - labels - limits - states - _GAPS)
+        table.add_column("cell", no_wrap=True, max_width=labels)
+        table.add_column("limit", no_wrap=True, justify="right", width=limits)
+        table.add_column("", no_wrap=True, width=states)
+        table.add_column("how it goes", no_wrap=True, max_width=rest_of_line)
         room = max(3, self._console.height - _MARGIN)
         shown = self._chosen(room)
         for key, cell in self.cells.items():
             if key in shown:
                 state = self.state[key]
-                table.add_row(label(cell), f"{cell.time_limit:g} s", Text(state, style=_STYLES[state]), self.line[key])
+                table.add_row(label(cell), _limit(cell), Text(state, style=_STYLES[state]), self.line[key])
         return table
 
     def _chosen(self, room: int) -> set[str]:
@@ -140,6 +163,10 @@ class Screen(Tally):
         settled = [*by_state[ELSEWHERE], *by_state[DONE], *by_state[FAILED]]
         ranked = [*by_state[RUNNING], *by_state[WAITING][: room // 3], *reversed(settled), *by_state[WAITING]]
         return set(list(dict.fromkeys(ranked))[:room])
+
+
+def _limit(cell: Cell) -> str:
+    return f"{cell.time_limit:g} s"
 
 
 _STYLES = {WAITING: "dim", RUNNING: "cyan", DONE: "green", ELSEWHERE: "green", FAILED: "red"}
@@ -166,6 +193,15 @@ def outcome(record: Record) -> str:
     found = "" if record.lower is None and record.upper is None else f", optimum in [{lower}, {upper}]"
     mean = f", mean reward {record.run_reward.mean():.4g}" if len(record.run_reward) else ""
     return f"{record.status}{found}{mean}, {duration(record.setup_seconds + record.seconds)}"
+
+
+def plural(cells: int) -> str:
+    """So many cells.
+
+    >>> plural(1), plural(2)
+    ('1 cell', '2 cells')
+    """
+    return f"{cells} cell{'' if cells == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -6,6 +6,8 @@ the reader has it and light in print.
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -54,25 +56,48 @@ def report(records: Sequence[Record], store: str = "runs.db") -> str:
 
 
 def commands(name: str, records: Sequence[Record], store: str) -> list[str]:
-    """The commands that make these records; none for a suite that is not known here."""
+    """The commands that make these records, with a word where they make more; none for a suite not known here."""
     if name not in suites.names():
         return []
     suite = suites.get(name)
-    usual = {(cell.title, cell.algorithm): cell.time_limit for cell in suite.cells()}
+    everything = suite.cells()
+    usual = {(cell.title, cell.algorithm): cell.time_limit for cell in everything}
     seeds = 1 + max(record.cell.seed for record in records)
-    found: dict[str, None] = {}
+    found: dict[str, set[str]] = {}
     for cell in (record.cell for record in records):
-        scale = cell.time_limit / usual.get((cell.title, cell.algorithm), cell.time_limit)
+        own = usual.get((cell.title, cell.algorithm), cell.time_limit)
         words = ["rcpomdp reproduce", name]
-        if abs(scale - 1) > 1e-9:
-            words.append(f"--time-limit {suite.limit * scale:g}")
+        if abs(cell.time_limit / own - 1) > 1e-9:
+            words.append(f"--time-limit {_number(_limit(cell.time_limit, own, suite.limit))}")
         step = [c.options["step_time"] for c in _cells(records, cell.time_limit) if "step_time" in c.options]
         if step and step[0] != cell.time_limit:
-            words.append(f"--step-time {step[0]:g}")
+            words.append(f"--step-time {_number(step[0])}")
         if seeds > 1:
             words.append(f"--seeds {seeds}")
-        found[" ".join([*words, f"--store {store}"])] = None
-    return list(found)
+        command = " ".join([*words, f"--store {shlex.quote(store)}"])
+        found.setdefault(command, set()).add(suites.label(replace(cell, seed=0)))
+    return [command + _part(len(labels), len(everything)) for command, labels in found.items()]
+
+
+def _part(here: int, cells: int) -> str:
+    """A remark for the shell if not all cells of a suite are here."""
+    return "" if here >= cells else f"  # here: {here} of {_plural(cells, 'cell')}; --only and --skip choose"
+
+
+def _limit(seconds: float, usual: float, of_suite: float) -> float:
+    """The limit to give for a suite that gives a cell so many seconds: exactly, where rounding allows."""
+    about = of_suite * (seconds / usual)
+    near = (float(f"{about:.12g}"), about, math.nextafter(about, 0), math.nextafter(about, math.inf))
+    return next((limit for limit in near if usual * (limit / of_suite) == seconds), about)
+
+
+def _number(value: float) -> str:
+    """A number in full, and as short as that can be.
+
+    >>> _number(30.0), _number(1234567.0), _number(0.1 + 0.2)
+    ('30', '1234567', '0.30000000000000004')
+    """
+    return repr(value).removesuffix(".0")
 
 
 def _cells(records: Sequence[Record], time_limit: float) -> list[Any]:

@@ -35,6 +35,9 @@ class Watch(Protocol):
     def elsewhere(self, cells: Sequence[Cell]) -> None:
         """Cells were finished by another process."""
 
+    def waits(self, hosts: Sequence[str]) -> None:
+        """There is nothing to do but to wait for others: where each cell that they have is run."""
+
     def tick(self, workers: int) -> None:
         """Time goes by."""
 
@@ -65,6 +68,8 @@ def reproduce(asked: Sequence[Asked], store: RunStore, pool: Pool, watch: Watch)
                     pool.start(key, waiting.pop(key))
                     running.add(key)
                     watch.running(claimed, "starting")
+                if not running:
+                    watch.waits(store.holders(waiting.values()))
             if time.monotonic() - heard >= _HEARTBEAT:
                 heard = time.monotonic()
                 store.keep_claims()

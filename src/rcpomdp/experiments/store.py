@@ -5,7 +5,9 @@
     runs     what came of it, once per attempt: facts as JSON, arrays as little-endian blobs
     claims   which process is at work on a cell, and when it was last heard of
 
-Runs are only ever added; the file itself refuses to change or drop one, or to hold a second finished run of a cell.
+Runs, cells and entries are only ever added; the file itself refuses to change, replace or drop one, or to hold a
+second finished run of a cell.
+
 Each change is one transaction under a rollback journal, so that a process killed at any moment leaves a file that is
 whole, and that file systems without shared memory serve too. A claim ends with its process: at once if that is seen to
 be gone, and otherwise when nothing was heard of it for `LEASE` seconds.
@@ -29,6 +31,7 @@ import numpy as np
 from .._processes import host, is_gone, started
 from .._types import AnyArray
 from ..errors import InputError
+from . import schema
 from .record import Cell, Record
 
 FAILED = "failed"
@@ -37,25 +40,6 @@ LEASE = 60.0  # seconds without a word after which a claim is void
 _APPLICATION = 0x52435053  # marks the file as ours, in its header
 _VERSION = 1
 _PATIENCE = 60.0  # seconds to wait for another process's transaction
-_SCHEMA = """
-CREATE TABLE cells (id INTEGER PRIMARY KEY, asked TEXT NOT NULL UNIQUE);
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY, suite TEXT NOT NULL, position INTEGER NOT NULL, title TEXT NOT NULL,
-    algorithm TEXT NOT NULL, cell INTEGER NOT NULL REFERENCES cells, UNIQUE (suite, title, algorithm, cell)
-);
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, cell INTEGER NOT NULL REFERENCES cells, status TEXT NOT NULL, facts TEXT NOT NULL,
-    trace BLOB NOT NULL, run_reward BLOB NOT NULL, run_cost BLOB NOT NULL, run_spent BLOB NOT NULL,
-    run_violation BLOB NOT NULL, run_length BLOB NOT NULL, paths BLOB NOT NULL
-);
-CREATE UNIQUE INDEX finished_once ON runs (cell) WHERE status <> 'failed';
-CREATE TRIGGER runs_stay BEFORE UPDATE ON runs BEGIN SELECT RAISE(ABORT, 'runs are never changed'); END;
-CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs BEGIN SELECT RAISE(ABORT, 'runs are never dropped'); END;
-CREATE TABLE claims (
-    cell INTEGER PRIMARY KEY REFERENCES cells, owner TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
-    started TEXT NOT NULL, heard REAL NOT NULL
-);
-"""
 _LABELS = ("suite", "title", "algorithm")  # what a cell is called; the rest is what is asked
 _ARRAYS = ("trace", "run_reward", "run_cost", "run_spent", "run_violation", "run_length", "paths")
 _FACTS = tuple(f.name for f in fields(Record) if f.name not in (*_ARRAYS, "cell", "status"))
@@ -83,6 +67,8 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str], create: bool = False) -> None:
         self.path = os.fsdecode(path)
         self._owner = uuid4().hex
+        if not self.path or self.path == ":memory:" or self.path.startswith("file:"):
+            raise StoreError(f"{self.path!r} is no name of a file to keep runs in; give a path, as in runs.db")
         if not create and not Path(self.path).exists():
             raise StoreError(f"there is no store of runs {self.path!r}; `rcpomdp reproduce` makes one")
         with self._sentences():
@@ -207,6 +193,14 @@ class RunStore:
             held = [row for row in self._rows(query, (self._owner,)) if self._stands(row)]
         return [_cell(labels, row["asked"]) for row in held]
 
+    def holders(self, cells: Iterable[Cell]) -> list[str]:
+        """On which machine another is at work on a cell, for each of these that another has."""
+        asked = set(map(canonical, cells))
+        query = "SELECT c.asked, l.* FROM claims l JOIN cells c ON c.id = l.cell WHERE l.owner <> ?"
+        with self._sentences():
+            held = [row for row in self._rows(query, (self._owner,)) if row["asked"] in asked and self._stands(row)]
+        return [row["host"].partition(" ")[0] for row in held]
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()
@@ -226,7 +220,7 @@ class RunStore:
             with self._transaction():  # another process may be at the same
                 empty = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
                 if empty:
-                    for statement in _statements(_SCHEMA):
+                    for statement in schema.statements(schema.TABLES + schema.TRIGGERS):
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
                     self._db.execute(f"PRAGMA user_version = {_VERSION}")
@@ -238,6 +232,10 @@ class RunStore:
         fault = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if fault != "ok":
             raise StoreError(f"store {self.path!r} is damaged: {' '.join(fault.split())}")
+        if create and self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'runs_are_added'").fetchone() is None:
+            with self._transaction():  # of a store that was made before there was this trigger
+                for statement in schema.statements(schema.TRIGGERS):
+                    self._db.execute(statement)
 
     def _marks(self) -> list[int]:
         return [int(self._db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")]
@@ -265,7 +263,7 @@ class RunStore:
         if claim["owner"] == self._owner:
             return False
         gone = claim["host"] == host() and is_gone(claim["pid"], claim["started"])
-        return not gone and time.time() - claim["heard"] < LEASE
+        return not gone and abs(time.time() - claim["heard"]) < LEASE  # one of the future is of a wrong clock
 
     def _record(self, row: dict[str, Any]) -> Record:
         try:
@@ -309,6 +307,8 @@ class RunStore:
         """What SQLite finds wrong with a file, as a sentence."""
         try:
             yield
+        except (UnicodeDecodeError, RecursionError) as error:  # of texts that were overwritten
+            raise StoreError(f"store {self.path!r} is damaged: {error}") from None
         except sqlite3.Error as error:
             reason = str(error)
             if reason == "file is not a database":
@@ -348,13 +348,3 @@ def _array(blob: Any, kind: str) -> AnyArray:
         raise ValueError("an array is no blob")
     native = np.dtype(kind).newbyteorder("=")
     return np.frombuffer(blob, kind).astype(native)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, one by one: `executescript` would end the transaction."""
-    statement = ""
-    for line in script.strip().splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

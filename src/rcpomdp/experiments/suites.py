@@ -20,6 +20,7 @@ from .store import Asked
 
 RUNS, CLOSED_LOOP_RUNS, STEPS = 1000, 100, 20
 LIMIT, LONGER_LIMIT = 300.0, 1000.0  # seconds
+LONGEST = 1e9  # seconds, 30 years: much more cannot be scaled or waited for
 
 CLOSED_LOOP = "CGCP-CL"
 ALGORITHMS = {  # as the paper calls them, and as the registry does
@@ -137,6 +138,8 @@ def cells(
     for value, what in ((time_limit, "time limit"), (step_time, "time for a step")):
         if value is not None and not 0 < value < math.inf:
             raise InputError(f"the {what} must be above 0 and finite, not {value!r}")
+        if value is not None and value > LONGEST:
+            raise InputError(f"the {what} must be at most {LONGEST:g} seconds, not {value!r}")
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}")
     scale = 1.0 if time_limit is None else time_limit / suite.limit

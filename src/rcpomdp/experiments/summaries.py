@@ -44,6 +44,7 @@ class Row:
     lower: float | None  # the least of the seeds
     upper: float | None  # the largest
     paper: PaperRow | None
+    lost: tuple[Record, ...] = ()  # seeds that failed, where others did not
 
     @property
     def error(self) -> str | None:
@@ -117,6 +118,7 @@ def summarise(records: Sequence[Record]) -> Row:
         lower=min((record.lower for record in good if record.lower is not None), default=None),
         upper=max((record.upper for record in good if record.upper is not None), default=None),
         paper=row_of(records[0].cell),
+        lost=tuple(record for record in records if failed(record)) if good else (),
     )
 
 

@@ -17,7 +17,7 @@ from . import comparison
 from .marks import BEST, DECIMALS, KEEPING, VIOLATING, best_rewards, marks
 from .paper import UNCONSTRAINED as PAPER_UNCONSTRAINED
 from .record import Record
-from .summaries import Group, Row, groups, label
+from .summaries import FAILED, Group, Row, groups, label
 
 SHORT, EXTENDED, UNCONSTRAINED = "short", "extended", "unconstrained"
 LAYOUTS = (SHORT, EXTENDED, UNCONSTRAINED)
@@ -111,6 +111,7 @@ def _plain(group: Group, row: Row, mark: set[str]) -> dict[str, Any]:
         "options": dict(row.cell.options),
         "time_limit": row.cell.time_limit,
         "seeds": [record.cell.seed for record in row.records],
+        "failed_seeds": [record.cell.seed for record in (row.records if row.error else row.lost)],
         "runs": row.runs,
         **numbers("violation_rate", row.violation),
         **numbers("reward", row.reward),
@@ -208,7 +209,8 @@ def _from_paper(group: Group, row: Row, mark: set[str]) -> Entry:
 
 
 def _status(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry(row.status)
+    lost = f"failed with {len(row.lost)} of {len(row.lost) + len(row.records)} seeds" if row.lost else ""
+    return Entry(", ".join(filter(None, (row.status, lost))))
 
 
 def _runs(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -290,7 +292,22 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
         for row in group.rows:
             if row.error:
                 notes.append(f"{label(row, group.rows)} failed on {group.name}: {row.error}")
+            elif row.lost:
+                notes.append(_lost(label(row, group.rows), group, row))
+    steps = [row.cell.options.get("step_time") for row in rows if row.cell.solver == "cgcp-cl"]
+    for seconds in sorted({step for step in steps if isinstance(step, int | float)}):
+        notes.append(f"CGCP-CL had {seconds:g} s before each step but the first.")
     return notes
+
+
+def _lost(name: str, group: Group, row: Row) -> str:
+    """Which seeds are not in a row, and why."""
+    seeds = ", ".join(str(record.cell.seed) for record in row.lost)
+    reasons = "; ".join(dict.fromkeys(record.error or FAILED for record in row.lost))
+    return (
+        f"{name} failed on {group.name} with {len(row.lost)} of {len(row.lost) + len(row.records)} seeds "
+        f"({seeds}), which are left out: {reasons}"
+    )
 
 
 def _text(estimate: Estimate | None) -> str:

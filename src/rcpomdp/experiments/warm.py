@@ -15,10 +15,13 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
 from ..kernels import jit
 from ..kernels.jit import cache_folder
 
 _LIMIT = 60.0  # seconds that no solver needs for the smallest problem
+_GAP = 1.0
 
 
 def compile_kernels() -> None:
@@ -43,23 +46,30 @@ def load_kernels() -> None:
 
 def _run_all() -> None:
     from .. import problems
+    from ..kernels.store import NONE, rehash
     from ..simulation import simulate
     from ..solvers import SOLVERS, solve
+    from ..solvers.engine import Engine, Objective
+    from ..solvers.smallest import smallest_model
 
     model = problems.make("ce")
     for name in SOLVERS:
         for options in ({}, {"variant": "paper"}) if name == "arcs" else ({},):
             result = solve(model, name, time_limit=_LIMIT, **options)
             simulate(model, result.policy, runs=2)
+    solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several prices in turn
+    solve(model.with_budget([0.0]), "arcs", variant="paper", time_limit=_LIMIT)  # infeasible
+    store = Engine(smallest_model(), Objective(1.0, np.zeros(1))).store
+    rehash(store._replace(table=np.full(len(store.table), NONE)))  # as where a search outgrows its table
 
 
 def _mark() -> Path:
     """The file that says that the cache is complete; its name tells all that compiled kernels depend on.
 
     Besides their text, which names the folder, that is where they are and when they were written: numba compiles them
-    anew for another copy of the same text.
+    anew for another copy of the same text. This file is one of them: it says which there are to compile.
     """
-    sources = sorted(Path(jit.__file__).parent.glob("*.py"))
+    sources = [*sorted(Path(jit.__file__).parent.glob("*.py")), Path(__file__)]
     files = [(str(path), path.stat().st_mtime_ns) for path in sources]
     processor = import_module("llvmlite.binding").get_host_cpu_name()
     parts = (import_module("numba").__version__, platform.python_version(), processor, files)
