@@ -188,8 +188,9 @@ def test_other_readers_see_a_plain_pomdp(tmp_path: Path) -> None:
         *("Discount", "Variable", "InitialStateBelief", "StateTransitionFunction", "ObsFunction", "RewardFunction"),
     ]
     before, after = text.split("</pomdpx>")
-    assert before.count("<?") == 1  # the XML declaration
-    for line in after.strip().splitlines():
+    assert before.count("<?") == 2  # the XML declaration, and the costs' names
+    in_front = before.splitlines()[1]
+    for line in [in_front, *after.strip().splitlines()]:
         assert line.startswith("<?rcpomdp")
         assert line.index(">") == len(line) - 1
 
@@ -199,9 +200,19 @@ def test_other_readers_see_a_plain_pomdp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_malformed_files_are_refused_with_a_sentence(name: str) -> None:
-    with pytest.raises(rc.ModelError) as complaint:
-        read_pomdpx(DATA / "bad" / f"{name}.pomdpx")
-    assert str(complaint.value) == MESSAGES[name]
+    path = DATA / "bad" / f"{name}.pomdpx"
+    with pytest.raises(rc.ModelFileError) as complaint:
+        read_pomdpx(path)
+    assert str(complaint.value) == f"{str(path)!r}, {MESSAGES[name]}"
+
+
+def test_a_file_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    write_pomdpx(tmp_path / "x.pomdpx", rc.problems.make("tiger"))
+    whole = (tmp_path / "x.pomdpx").read_bytes().rstrip()
+    for length in range(len(whole)):
+        (tmp_path / "x.pomdpx").write_bytes(whole[:length])
+        with pytest.raises(rc.ModelFileError):
+            read_pomdpx(tmp_path / "x.pomdpx")
 
 
 def test_every_malformed_file_has_its_message() -> None:
@@ -214,9 +225,9 @@ def test_every_malformed_file_has_its_message() -> None:
     [
         ("pomdpx_flatten.MOST_CELLS", 23, "rover", "line 42: with 'rover_1' there are more than 23 possible outcomes"),
         ("pomdpx_flatten.MOST_CELLS", 45, "rover", "line 84: with 'toll' there are more than 45 possible outcomes"),
-        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 23: the entries of 'sound' have too many different forms"),
-        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 16: the table of 'tiger_1' has too many parents to be held"),
-        ("pomdpx_pragma._MOST_NUMBERS", 5, "tiger", "line 36: the costs are more than 5 numbers"),
+        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 24: the entries of 'sound' have too many different forms"),
+        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 17: the table of 'tiger_1' has too many parents to be held"),
+        ("pomdpx_pragma.MOST_NUMBERS", 5, "tiger", "line 2: the costs are more than 5 numbers"),
     ],
 )
 def test_what_would_outgrow_memory_or_time_is_refused(
@@ -225,14 +236,16 @@ def test_what_would_outgrow_memory_or_time_is_refused(
     monkeypatch.setattr(f"rcpomdp.io.{limit}", value)
     with pytest.raises(rc.ModelError) as complaint:
         read_pomdpx(DATA / "good" / f"{file}.pomdpx")
-    assert str(complaint.value) == sentence
+    assert str(complaint.value).endswith(f", {sentence}")
 
 
 def test_rewards_that_add_up_to_infinity_are_refused(tmp_path: Path) -> None:
     text = (DATA / "good" / "rover.pomdpx").read_text().replace("<ValueTable>10<", "<ValueTable>1.7e308<")
     text = text.replace("action rover_1 sensor", "action rover_0 rock_0").replace("move s2 *", "sample s0 good")
     (tmp_path / "x.pomdpx").write_text(text.replace("check * ogood", "check * *"))
-    with pytest.raises(rc.ModelError, match="^reward of state 's0,good' under action 'sample' is infinite$"):
+    with pytest.raises(
+        rc.ModelError, match="^'.*x.pomdpx': reward of state 's0,good' under action 'sample' is infinite$"
+    ):
         read_pomdpx(tmp_path / "x.pomdpx")
 
 
@@ -295,7 +308,7 @@ def test_a_letter_changed_in_a_name_never_passes_for_another_model(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """In the names of elements, attributes, variables and values, a wrong letter is noticed or means nothing."""
-    text = GOOD["tiger"].partition("\n")[2].partition("</pomdpx>")[0] + "</pomdpx>"
+    text = GOOD["tiger"][GOOD["tiger"].index("<pomdpx") : GOOD["tiger"].index("<?rcpomdp-cost")]
     places = [i for i, c in enumerate(text) if c.isalpha()]
     at = data.draw(st.sampled_from(places), label="at")
     folder = tmp_path_factory.mktemp("x")

@@ -20,9 +20,12 @@ from ..labels import Labels
 from ..model import CPOMDP
 from . import pomdpx_pragma
 from .atomic import whole_file
+from .pomdpx_pragma import label_texts
+from .pomdpx_reader import LONGEST_NAME
 from .safe_xml import in_xml
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+{ours}
 <pomdpx version="1.0" id="{name}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:noNamespaceSchemaLocation="pomdpx.xsd">
 <Discount>{discount!r}</Discount>
@@ -32,6 +35,7 @@ xsi:noNamespaceSchemaLocation="pomdpx.xsd">
 <ActionVar vname="action">{actions}</ActionVar>
 <RewardVar vname="reward"/>
 </Variable>"""
+_KINDS = {"s": "state", "a": "action", "o": "observation"}
 _DENSE = 4  # rows with more than one in so many entries are written out
 
 
@@ -50,10 +54,10 @@ class _Values:
     """The names of a variable's values in the file."""
 
     def __init__(self, labels: Labels, letter: str) -> None:
-        texts = [str(label) for label in labels]
+        texts = label_texts(labels, _KINDS[letter])
         plain = all(_is_word(text) for text in texts) and len(set(texts)) == len(texts)
         numbered = [f"{letter}{i}" for i in range(len(texts))]
-        self.lost = not plain and texts != numbered
+        self.lost = texts if not plain and texts != numbered else None  # what the file has no words for
         if plain and texts != numbered:
             self.names = [escape(text) for text in texts]
             self.declared = f"<ValueEnum>{' '.join(self.names)}</ValueEnum>"
@@ -63,13 +67,16 @@ class _Values:
 
 
 def _is_word(text: str) -> bool:
-    return text.split() == [text] and text not in ("-", "*") and in_xml(text)
+    return text.split() == [text] and text not in ("-", "*") and in_xml(text) and len(text) <= LONGEST_NAME
 
 
 def _lines(model: CPOMDP) -> Iterator[str]:
     states, actions = _Values(model.states, "s"), _Values(model.actions, "a")
     observations = _Values(model.observations, "o")
+    kinds = {"states": states, "actions": actions, "observations": observations}
+    lost = {key: values.lost for key, values in kinds.items() if values.lost is not None}
     yield _HEAD.format(
+        ours=pomdpx_pragma.in_front(model, lost),
         name=re.sub(r"[^A-Za-z0-9_.-]", "_", model.name) or "model",
         discount=model.discount,
         states=states.declared,
@@ -86,9 +93,7 @@ def _lines(model: CPOMDP) -> Iterator[str]:
     yield "</ObsFunction>\n<RewardFunction>"
     yield from _function("reward", "action state_0", "Func", _rewards(model.reward, actions, states))
     yield "</RewardFunction>\n</pomdpx>"
-    kinds = {"states": (model.states, states), "actions": (model.actions, actions)}
-    kinds["observations"] = (model.observations, observations)
-    yield from pomdpx_pragma.instructions(model, {key: labels for key, (labels, file) in kinds.items() if file.lost})
+    yield from pomdpx_pragma.behind(model)
 
 
 def _function(name: str, parents: str, element: str, entries: Iterator[str]) -> Iterator[str]:
