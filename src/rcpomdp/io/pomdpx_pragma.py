@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,11 @@ import numpy as np
 from .._plain import finite
 from .._validation import count
 from ..errors import ModelError
-from ..labels import Labels
+from ..labels import Labels, nearest
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_tables import refuse
-from .safe_xml import brief, nearest
+from .safe_xml import brief
 
 TARGET, COST_TARGET, END_TARGET = "rcpomdp", "rcpomdp-cost", "rcpomdp-end"
 VERSION = 1
@@ -159,7 +159,7 @@ def _budget(given: Any, names: Sequence[str], line: int) -> list[float | None]:
     return given
 
 
-def in_front(model: CPOMDP, labels: dict[str, Sequence[str]]) -> str:
+def in_front(model: CPOMDP, labels: Mapping[str, Sequence[str]]) -> str:
     """The instruction before the root; `labels` are those that the format itself has no words for."""
     head: dict[str, Any] = {"version": VERSION, "name": model.name}
     texts = {**labels, **({"costs": label_texts(model.costs, "cost")} if model.n_costs else {})}

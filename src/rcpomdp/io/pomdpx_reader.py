@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ModelError, ModelFileError
+from ..labels import nearest
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_flatten import Factored, StateVariable, flatten
@@ -20,7 +21,7 @@ from .pomdpx_grammar import CHILDREN, FUNCTIONS, ONCE, TEXTS, check_element
 from .pomdpx_pragma import Pragma
 from .pomdpx_tables import Room, Table, Variable, refuse
 from .readable import check_readable
-from .safe_xml import brief, nearest, read_xml
+from .safe_xml import brief, read_xml
 
 MOST_STATES = 10_000_000
 MOST_ROWS = 20_000_000  # states times actions

@@ -16,13 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..errors import ModelError
 from ..labels import Labels
 from ..model import CPOMDP
 from . import pomdpx_pragma
 from .atomic import whole_file
-from .pomdpx_pragma import label_texts
-from .pomdpx_reader import LONGEST_NAME
-from .safe_xml import in_xml
+from .pomdpx_pragma import MOST_NUMBERS, label_texts
+from .pomdpx_reader import LONGEST_NAME, MOST_ROWS, MOST_STATES
+from .pomdpx_tables import MOST_CELLS
+from .safe_xml import LONGEST_TOKEN, in_xml
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 {ours}
@@ -44,10 +46,34 @@ def write_pomdpx(path: str | os.PathLike[str], model: CPOMDP) -> None:
 
     `read_pomdpx` gives back the same arrays, budget and name, and the labels as texts.
     """
+    _check_size(model)
     with whole_file(path) as file:
         for line in _lines(model):
             file.write(line.encode())
             file.write(b"\n")
+
+
+def _check_size(model: CPOMDP) -> None:
+    """Refuse a model that `read_pomdpx` would find too large, before anything is written."""
+    rows = model.n_states * model.n_actions
+    cells = [sum(map(_cells, matrices)) for matrices in (model.transition, model.observation)]
+    for size, most, what in (
+        (model.n_states, MOST_STATES, "states"),
+        (model.n_observations, MOST_STATES, "observations"),
+        (rows, MOST_ROWS, "pairs of state and action"),
+        (model.n_costs * rows, MOST_NUMBERS, "costs of states and actions"),
+        (cells[0], MOST_CELLS, "entries of the transition table"),
+        (cells[1], MOST_CELLS, "entries of the observation table"),
+    ):
+        if size > most:
+            raise ModelError(f"the model has {size:,} {what}, more than the {most:,} that a .pomdpx file may have")
+
+
+def _cells(matrix: sp.csr_array[np.float64]) -> int:
+    """How many cells the entries of a matrix set, rows that are written out in full."""
+    width = matrix.shape[1]
+    length = np.diff(matrix.indptr).astype(np.int64)
+    return int(np.where(_DENSE * length > width, width, length).sum())
 
 
 class _Values:
@@ -75,8 +101,11 @@ def _lines(model: CPOMDP) -> Iterator[str]:
     observations = _Values(model.observations, "o")
     kinds = {"states": states, "actions": actions, "observations": observations}
     lost = {key: values.lost for key, values in kinds.items() if values.lost is not None}
+    ours = pomdpx_pragma.in_front(model, lost)
+    if len(ours) > LONGEST_TOKEN:
+        raise ModelError(f"the labels take more than the {LONGEST_TOKEN:,} letters that a .pomdpx file may have")
     yield _HEAD.format(
-        ours=pomdpx_pragma.in_front(model, lost),
+        ours=ours,
         name=re.sub(r"[^A-Za-z0-9_.-]", "_", model.name) or "model",
         discount=model.discount,
         states=states.declared,
