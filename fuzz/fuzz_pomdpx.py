@@ -33,8 +33,13 @@ WORDS = [
     *("uniform", "identity", "null", "-", "*", "* -", "- -", "s0", "s1", "o0", "a0", "true", "false", "TBL", "DD"),
     *("0.5", "1.0", "1e-5", "-0.0", "1e999", "nan", "99999999999", "<Parent>null</Parent>", "<NumValues>2</NumValues>"),
     *("<Entry><Instance>* -</Instance><ProbTable>uniform</ProbTable></Entry>", '<?rcpomdp {"version": 1}?>'),
-    *('<?rcpomdp {"version": 1, "costs": ["c"], "budget": [1.0]}?>', "<?rcpomdp-cost 0 0 0 1.0?>", "<!DOCTYPE x>"),
-    *('<StateVar vnamePrev="p" vnameCurr="q"><NumValues>2</NumValues></StateVar>', "&lt;", "&x;", ' fullyObs="true"'),
+    *('<?rcpomdp {"version": 1, "costs": ["c"], "budget": [1.0]}?>', "<?rcpomdp-cost 0 0 0 1.0?>", "<?rcpomdp-end?>"),
+    *(
+        '<StateVar vnamePrev="p" vnameCurr="q"><NumValues>2</NumValues></StateVar>',
+        "&lt;",
+        "<!DOCTYPE x>",
+        ' fullyObs="true"',
+    ),
 ]
 
 

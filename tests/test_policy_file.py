@@ -247,6 +247,98 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         rc.save_policy(tmp_path / "no" / "x.rcp", RandomPolicy(MODEL), MODEL)
 
 
+# What would take more room or time than the file
+
+
+def test_an_array_is_named_once(saved: Path) -> None:
+    """Else a small file could ask for a large array any number of times."""
+    part = {"kind": "alpha", "vectors": 1, "actions": 2}
+    rewritten(saved, policy={"kind": "mixture", "weights": 0, "policies": [part, part]})
+    for read in (lambda: rc.load_policy(saved, MODEL), lambda: rc.io.policy_info(saved)):
+        with pytest.raises(rc.PolicyError, match="^policy file '.*': array 1 is named twice$"):
+            read()
+    rewritten(saved, policy={"kind": "alpha", "vectors": 1.5, "actions": 2})
+    with pytest.raises(rc.PolicyError, match="^policy file '.*' is damaged$"):
+        rc.load_policy(saved, MODEL)
+
+
+def nested(depth: int) -> Any:
+    return MixturePolicy([nested(depth - 1)], [1.0]) if depth else RandomPolicy(MODEL)
+
+
+def test_mixtures_in_mixtures_have_a_limit(saved: Path, tmp_path: Path) -> None:
+    path = tmp_path / "deep.rcp"
+    rc.save_policy(path, nested(20), MODEL)
+    rc.load_policy(path, MODEL)
+    assert rc.io.policy_info(path)["policy"]["kind"] == "mixture"
+    for depth in (21, 300):
+        with pytest.raises(rc.PolicyError, match="^mixtures, claims or parameters are nested too deeply$"):
+            rc.save_policy(tmp_path / "deeper.rcp", nested(depth), MODEL)
+    assert not (tmp_path / "deeper.rcp").exists()
+    tree: Any = {"kind": "random"}
+    for _ in range(21):
+        tree = {"kind": "mixture", "weights": 0, "policies": [tree]}
+    rewritten(saved, policy=tree)
+    with pytest.raises(rc.PolicyError, match="^policy file '.*': mixtures, claims .* are nested too deeply$"):
+        rc.io.policy_info(saved)
+
+
+def test_claims_in_claims_have_a_limit(saved: Path, tmp_path: Path) -> None:
+    claim: Any = 1
+    for _ in range(200):
+        claim = [claim]
+    with pytest.raises(rc.PolicyError, match="nested too deeply$"):
+        rc.save_policy(tmp_path / "x.rcp", RandomPolicy(MODEL), MODEL, claims={"x": claim})
+    with pytest.raises(rc.PolicyError, match="nested too deeply$"):
+        rc.io.policy_info(rewritten(saved, claims={"x": claim}))
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "saving", "loading"),
+    [
+        ("_MOST_PARTS", 2, "is a mixture of more than 2 parts$", "is a mixture of more than 2 parts$"),
+        ("_LONGEST_HEADER", 99, "take more than 99 letters$", "entry 'policy.json' has more than 99 bytes$"),
+        ("_MOST_BYTES", 50, "more than the 50 bytes that a policy file may have$", "more than 50 bytes$"),
+    ],
+)
+def test_sizes_are_checked_before_anything_of_that_size_is_made(
+    limit: str, value: int, saving: str, loading: str, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, before = rc.load_policy(saved, MODEL), saved.read_bytes()
+    monkeypatch.setattr(f"rcpomdp.io.policy_file.{limit}", value)
+    with pytest.raises(rc.PolicyError, match=saving):
+        rc.save_policy(saved, policy, MODEL)
+    assert saved.read_bytes() == before
+    with pytest.raises(rc.PolicyError, match=loading):
+        rc.load_policy(saved, MODEL)
+
+
+def test_a_lack_of_memory_is_one_sentence(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("rcpomdp.io.policy_file._array", no_room)
+    with pytest.raises(rc.PolicyError, match="^policy file '.*' needs more memory than there is$"):
+        rc.load_policy(saved, MODEL)
+
+
+@pytest.mark.parametrize("budget", ["1" + "0" * 400, "1e999", "-1", "true", '"3"'])
+def test_a_budget_that_is_none_is_not_told(budget: str, saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        header = json.loads(archive.read("policy.json"))
+    header["model"]["budget"] = ["BUDGET"]
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("policy.json", json.dumps(header).replace('"BUDGET"', budget))
+    with pytest.raises(rc.PolicyError, match="^policy file '.*' is damaged$"):
+        rc.io.policy_info(saved)
+
+
+def test_a_number_without_a_shape_is_no_array(saved: Path) -> None:
+    rewritten(saved, entries={"1.npy": npy(np.array(1.0))})
+    with pytest.raises(rc.PolicyError, match="^policy file '.*': array 1 has an unknown layout$"):
+        rc.load_policy(saved, MODEL)
+
+
 def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import ModelError, did_you_mean
 
-_SUGGESTION_LIMIT = 10_000  # names among which a misspelt one is looked for
+_MOST_COMPARED = 5_000_000  # letters of a misspelt name times those of all known ones: about half a second
 
 
 class Labels(Sequence[Hashable]):
@@ -64,8 +64,7 @@ class Labels(Sequence[Hashable]):
         by_text = self._index_by_text
         if str(value) in by_text:
             return by_text[str(value)]
-        hint = did_you_mean(str(value), by_text) if self._size <= _SUGGESTION_LIMIT else ""
-        raise ModelError(f"{self._kind} {value!r} is not declared{hint}")
+        raise ModelError(f"{self._kind} {value!r} is not declared{nearest(str(value), by_text)}")
 
     def resolve(self, value: Any) -> int:
         """Index of a label, or of an index itself; what is neither is a ModelError.
@@ -112,6 +111,34 @@ class Labels(Sequence[Hashable]):
     def __repr__(self) -> str:
         shown = ", ".join(repr(label) for label in self[:4])
         return f"Labels({shown}{', ...' if self._size > 4 else ''})"
+
+
+def printable(value: Any) -> Any:
+    r"""Names from a file, in lists and dictionaries too, with all escaped that would steer a terminal.
+
+    >>> printable({"name": "tiger\x07", "labels": ["é", 1]})["name"] == "tiger" + chr(92) + "x07"
+    True
+    """
+    if isinstance(value, str):
+        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value)
+    if isinstance(value, dict):
+        return {printable(key): printable(item) for key, item in value.items()}
+    return type(value)(map(printable, value)) if isinstance(value, list | tuple) else value
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did_you_mean`, or nothing where so many names, or such long ones, would take long to compare.
+
+    >>> nearest("rihgt", ["left", "right"]), nearest("rihgt", ["right", "x" * 10**6])
+    ("; did you mean 'right'?", '')
+    """
+    names, letters = [], 0
+    for name in known:
+        letters += len(name)
+        if letters * len(word) > _MOST_COMPARED:
+            return ""
+        names.append(name)
+    return did_you_mean(word, names)
 
 
 def listed(items: Any, what: str) -> tuple[Any, ...]:

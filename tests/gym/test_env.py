@@ -333,6 +333,12 @@ def test_steps_need_an_episode() -> None:
         env.reset(options={"runs": 3})
     with pytest.raises(rc.InputError, match="run must be a whole number of at least 0, not -3"):
         env.reset(options={"run": -3})
+    with pytest.raises(rc.InputError, match=f"run must be at most {2**62}"):
+        env.reset(options={"run": 2**63})
+    env.reset(options={"run": 2**62})
+    env.reset()
+    with pytest.raises(rc.InputError, match="the options of reset must be a dictionary, not 5"):
+        env.reset(options=5)
 
 
 def test_a_step_in_words() -> None:

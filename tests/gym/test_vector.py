@@ -150,6 +150,10 @@ def test_bad_arguments_are_refused() -> None:
         envs.reset(seed=[1, -1])
     with pytest.raises(rc.InputError, match="reset has no option 'mask'"):
         envs.reset(options={"mask": 1})
+    with pytest.raises(rc.InputError, match="the options of reset must be a dictionary, not 5"):
+        envs.reset(options=5)
+    with pytest.raises(rc.InputError, match="a seed must be a whole number of at least 0, or one for each .*, not 1.5"):
+        envs.reset(seed=1.5)
     with pytest.raises(rc.InputError, match="reset_mask must be an array of 2 truth values"):
         envs.reset(options={"reset_mask": [True, False]})
     envs.reset(seed=0)

@@ -241,3 +241,38 @@ def test_corruption_is_refused_or_still_a_policy(tmp_path_factory: pytest.TempPa
     if policy is not None:
         assert policy.actions.max() < MODEL.n_actions
         assert policy.action(policy.initial(np.random.default_rng(0))) < MODEL.n_actions
+
+
+# What goes on and on
+
+
+@pytest.mark.parametrize("ending", ["alpha", "pg"])
+def test_a_line_without_end_is_refused_before_it_is_held(ending: str, tmp_path: Path) -> None:
+    """A file of 20 GB that takes no room on the disk."""
+    path = tmp_path / f"x.{ending}"
+    with path.open("wb") as file:
+        file.truncate(20_000_000_000)
+    with pytest.raises(rc.PolicyError, match="^policy file '.*': line 1: there are more than [0-9,]+ letters"):
+        read_policy(path, rc.problems.make("tiger"))
+
+
+@pytest.mark.parametrize(("ending", "what"), [("alpha", "the vectors .* values"), ("pg", "the nodes .* successors")])
+def test_lines_without_end_are_refused(ending: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rcpomdp.io.pomdp_solve.MOST_VALUES", 4)
+    path = tmp_path / f"x.{ending}"
+    path.write_text("0\n1 2\n\n" * 3 if ending == "alpha" else "0 0 0 0\n1 0 0 0\n2 0 0 0\n")
+    with pytest.raises(rc.PolicyError, match=f"line [37]: {what.replace(' .* ', ' have more than 4 ')}$"):
+        read_policy(path, rc.problems.make("tiger"))
+
+
+@pytest.mark.parametrize("ending", ["alpha", "pg", "policy"])
+def test_a_lack_of_memory_is_one_sentence(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> None:
+        raise MemoryError
+
+    for reader in ("read_alpha", "read_graph", "read_sarsop"):
+        monkeypatch.setattr(f"rcpomdp.io.foreign_policies.{reader}", no_room)
+    path = tmp_path / f"x.{ending}"
+    path.touch()
+    with pytest.raises(rc.PolicyError, match="^policy file '.*' needs more memory than there is$"):
+        read_policy(path, rc.problems.make("tiger"))

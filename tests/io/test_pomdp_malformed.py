@@ -40,6 +40,22 @@ def test_what_is_wrong_is_said_in_one_sentence(text: str, sentence: str) -> None
         assert str(error.value) == sentence
 
 
+@pytest.mark.parametrize("piece", [7, 8, 9, 1 << 22])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_lines_may_end_with_a_carriage_return(end: str, piece: int, compiled: bool) -> None:
+    """What follows a comment is not part of it, and lines are counted alike."""
+    text = (
+        f"# a comment\n{MODEL}# another\nR: go : * : * : * 3\n\n#! costs: 1\n#! budget: 2\n#! C[0]: * : * : * : * 1\n"
+    )
+    data = text.replace("\n", end).encode()
+    model = read_stream(io.BytesIO(data), "FILE", compiled=compiled, piece=piece)
+    assert model.reward.tolist() == [[3, 0], [3, 0]]
+    assert (model.cost.tolist(), model.budget.tolist()) == ([[[1, 1], [1, 1]]], [2])
+    with pytest.raises(ModelFileError, match="^FILE, line 15, column 1: a statement should begin here, found 'X'"):
+        read_stream(io.BytesIO(data + f"{end}X".encode()), "FILE", compiled=compiled, piece=piece)
+
+
 def test_there_are_enough_of_them() -> None:
     assert len(cases()) > 120
     assert len({sentence for _, sentence in cases()}) > 110

@@ -175,6 +175,91 @@ def test_labels_that_are_the_same_as_texts_are_numbered(tmp_path: Path) -> None:
     assert found.fingerprint == model.fingerprint
 
 
+def test_a_flat_model_may_fill_each_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays, is told alike and pays alike everywhere is a line in the file, and still counts by state."""
+    n, m = 30, 20
+    model = rc.CPOMDP(
+        transition=[np.eye(n)] * m, observation=[np.ones((n, 1))] * m, reward=np.ones((n, m)),
+        initial_belief=np.full(n, 1 / n), discount=0.5,
+    )  # fmt: skip
+    for limit in ("pomdpx_tables.MOST_CELLS", "pomdpx_flatten.MOST_CELLS", "pomdpx_writer.MOST_CELLS"):
+        monkeypatch.setattr(f"rcpomdp.io.{limit}", n * m)
+    assert_same(again(model, tmp_path), model)
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("MOST_STATES", "the model has 2 states, more than the 1 that a .pomdpx file may have"),
+        ("MOST_ROWS", "the model has 6 pairs of state and action, more than the 1 that a .pomdpx file may have"),
+        ("MOST_NUMBERS", "the model has 6 costs of states and actions, more than the 1 that a .pomdpx file may have"),
+        (
+            "MOST_CELLS",
+            "the model has 12 entries of the transition table, more than the 1 that a .pomdpx file may have",
+        ),
+        ("LONGEST_TOKEN", "the labels take more than the 1 letters that a .pomdpx file may have"),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(
+    limit: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"rcpomdp.io.pomdpx_writer.{limit}", 1)
+    with pytest.raises(rc.ModelError) as complaint:
+        write_pomdpx(tmp_path / "x.pomdpx", rc.problems.make("tiger"))
+    assert str(complaint.value) == sentence
+    assert not list(tmp_path.iterdir())
+
+
+def one_state(**labels: list[object]) -> rc.CPOMDP:
+    """A model with costs as many as named."""
+    n_costs = len(labels.get("costs", []))
+    return rc.CPOMDP(
+        transition=[[[1.0]]], observation=[[[1.0]]], reward=[[1.0]], initial_belief=[1.0], discount=0.5,
+        cost=np.ones((n_costs, 1, 1)) if n_costs else None, **labels,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["pomdp", "pomdpx"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"costs": [f"c{k}" for k in range(101)]},
+        {"costs": ["c" * 1001]},
+        {"costs": ["c " * 1001]},
+        *({kind: ["x" * 1001]} for kind in ("states", "actions", "observations")),
+        {"states": [((((((((1,),),),),),),),)]},
+    ],
+    ids=["101 costs", "long cost", "long cost with spaces", "long state", "long action", "long observation", "tuples"],
+)
+def test_many_costs_and_long_labels_come_back(ending: str, labels: dict[str, list[object]], tmp_path: Path) -> None:
+    model, path = one_state(**labels), tmp_path / f"x.{ending}"
+    rc.save_model(path, model)
+    found = rc.load_model(path)
+    assert found.fingerprint == model.fingerprint
+    for kind in ("states", "actions", "observations", "costs"):
+        assert list(map(str, getattr(found, kind))) == list(map(str, getattr(model, kind)))
+
+
+def nested(depth: int) -> object:
+    return (nested(depth - 1),) if depth else 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "label", "sentence"),
+    [
+        ("pomdp", 10**5000, "a state label has too many digits to stand in a file"),
+        ("pomdpx", 10**5000, "a state label has too many digits or tuples in it to stand in a file"),
+        ("pomdp", nested(9), "a state label has more than 8 tuples in tuples, too many to stand in a file"),
+    ],
+    ids=["number", "number in XML", "tuples"],
+)
+def test_labels_that_no_file_can_hold_are_refused(ending: str, label: object, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(rc.ModelError) as complaint:
+        rc.save_model(tmp_path / f"x.{ending}", one_state(states=[label]))
+    assert str(complaint.value) == sentence
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_readers_see_a_plain_pomdp(tmp_path: Path) -> None:
     """By a reader of its own: one reward, no instruction inside the root, no ">" inside an instruction."""
     from xml.etree import ElementTree as ET
@@ -188,8 +273,9 @@ def test_other_readers_see_a_plain_pomdp(tmp_path: Path) -> None:
         *("Discount", "Variable", "InitialStateBelief", "StateTransitionFunction", "ObsFunction", "RewardFunction"),
     ]
     before, after = text.split("</pomdpx>")
-    assert before.count("<?") == 1  # the XML declaration
-    for line in after.strip().splitlines():
+    assert before.count("<?") == 2  # the XML declaration, and the costs' names
+    in_front = before.splitlines()[1]
+    for line in [in_front, *after.strip().splitlines()]:
         assert line.startswith("<?rcpomdp")
         assert line.index(">") == len(line) - 1
 
@@ -199,9 +285,19 @@ def test_other_readers_see_a_plain_pomdp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_malformed_files_are_refused_with_a_sentence(name: str) -> None:
-    with pytest.raises(rc.ModelError) as complaint:
-        read_pomdpx(DATA / "bad" / f"{name}.pomdpx")
-    assert str(complaint.value) == MESSAGES[name]
+    path = DATA / "bad" / f"{name}.pomdpx"
+    with pytest.raises(rc.ModelFileError) as complaint:
+        read_pomdpx(path)
+    assert str(complaint.value) == f"{str(path)!r}, {MESSAGES[name]}"
+
+
+def test_a_file_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    write_pomdpx(tmp_path / "x.pomdpx", rc.problems.make("tiger"))
+    whole = (tmp_path / "x.pomdpx").read_bytes().rstrip()
+    for length in range(len(whole)):
+        (tmp_path / "x.pomdpx").write_bytes(whole[:length])
+        with pytest.raises(rc.ModelFileError):
+            read_pomdpx(tmp_path / "x.pomdpx")
 
 
 def test_every_malformed_file_has_its_message() -> None:
@@ -214,9 +310,9 @@ def test_every_malformed_file_has_its_message() -> None:
     [
         ("pomdpx_flatten.MOST_CELLS", 23, "rover", "line 42: with 'rover_1' there are more than 23 possible outcomes"),
         ("pomdpx_flatten.MOST_CELLS", 45, "rover", "line 84: with 'toll' there are more than 45 possible outcomes"),
-        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 23: the entries of 'sound' have too many different forms"),
-        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 16: the table of 'tiger_1' has too many parents to be held"),
-        ("pomdpx_pragma._MOST_NUMBERS", 5, "tiger", "line 36: the costs are more than 5 numbers"),
+        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 24: the entries of 'sound' have too many different forms"),
+        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 17: the table of 'tiger_1' has too many parents to be held"),
+        ("pomdpx_pragma.MOST_NUMBERS", 5, "tiger", "line 2: the costs are more than 5 numbers"),
     ],
 )
 def test_what_would_outgrow_memory_or_time_is_refused(
@@ -225,14 +321,54 @@ def test_what_would_outgrow_memory_or_time_is_refused(
     monkeypatch.setattr(f"rcpomdp.io.{limit}", value)
     with pytest.raises(rc.ModelError) as complaint:
         read_pomdpx(DATA / "good" / f"{file}.pomdpx")
-    assert str(complaint.value) == sentence
+    assert str(complaint.value).endswith(f", {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "new", "sentence"),
+    [
+        (
+            "LONGEST_TOKEN",
+            10**5,
+            f"<!--{'x' * 300_000}-->",
+            "a comment, tag or instruction has more than 100,000 bytes",
+        ),
+        ("_LONGEST_TEXT", 1000, f"<Description>{'x' * 5000}</Description>", "an element has more than 1,000 letters"),
+        ("_DEEPEST", 50, f"<Description>{'<a>' * 60}", "the elements are nested too deeply"),
+    ],
+    ids=["comment", "text", "depth"],
+)
+def test_xml_that_goes_on_and_on_is_refused(
+    limit: str, value: int, new: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"rcpomdp.io.safe_xml.{limit}", value)
+    (tmp_path / "x.pomdpx").write_text(GOOD["tiger"].replace("<Discount>", f"{new}\n<Discount>"))
+    with pytest.raises(rc.ModelFileError, match=f"^'.*x.pomdpx', line 4: {sentence}$"):
+        read_pomdpx(tmp_path / "x.pomdpx")
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 1_000_000])
+def test_a_long_comment_changes_nothing(size: int, tmp_path: Path) -> None:
+    (tmp_path / "x.pomdpx").write_text(GOOD["tiger"].replace("<Discount>", f"<!--{'x' * size}--><Discount>"))
+    assert_same(read_pomdpx(tmp_path / "x.pomdpx"), read_pomdpx(DATA / "good" / "tiger.pomdpx"))
+
+
+def test_a_lack_of_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("rcpomdp.io.pomdpx_reader.flatten", no_room)
+    with pytest.raises(rc.ModelFileError, match="^'.*tiger.pomdpx' needs more memory than there is$"):
+        read_pomdpx(DATA / "good" / "tiger.pomdpx")
 
 
 def test_rewards_that_add_up_to_infinity_are_refused(tmp_path: Path) -> None:
     text = (DATA / "good" / "rover.pomdpx").read_text().replace("<ValueTable>10<", "<ValueTable>1.7e308<")
     text = text.replace("action rover_1 sensor", "action rover_0 rock_0").replace("move s2 *", "sample s0 good")
     (tmp_path / "x.pomdpx").write_text(text.replace("check * ogood", "check * *"))
-    with pytest.raises(rc.ModelError, match="^reward of state 's0,good' under action 'sample' is infinite$"):
+    with pytest.raises(
+        rc.ModelError, match="^'.*x.pomdpx': reward of state 's0,good' under action 'sample' is infinite$"
+    ):
         read_pomdpx(tmp_path / "x.pomdpx")
 
 
@@ -295,7 +431,7 @@ def test_a_letter_changed_in_a_name_never_passes_for_another_model(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """In the names of elements, attributes, variables and values, a wrong letter is noticed or means nothing."""
-    text = GOOD["tiger"].partition("\n")[2].partition("</pomdpx>")[0] + "</pomdpx>"
+    text = GOOD["tiger"][GOOD["tiger"].index("<pomdpx") : GOOD["tiger"].index("<?rcpomdp-cost")]
     places = [i for i, c in enumerate(text) if c.isalpha()]
     at = data.draw(st.sampled_from(places), label="at")
     folder = tmp_path_factory.mktemp("x")

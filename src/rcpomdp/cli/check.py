@@ -21,6 +21,7 @@ def _check(
 ) -> None:
     """Read a model file, say what is wrong with it or what it holds."""
     from ..io import load_model
+    from ..labels import printable
 
     model = load_model(file)
     facts = {
@@ -34,7 +35,7 @@ def _check(
     if as_json:
         print_json(facts)
     else:
-        stdout().print(facts_table(facts))
+        stdout().print(facts_table(printable(facts)))
 
 
 def _unreachable(model: CPOMDP) -> int:

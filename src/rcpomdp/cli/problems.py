@@ -10,6 +10,7 @@ import typer
 from .. import arguments, problems
 from ..errors import InputError
 from ..io.model_file import is_model_file
+from ..labels import printable
 from ..output import (
     class_facts,
     facts_table,
@@ -62,4 +63,5 @@ def _info(
     if as_json:
         print_json(facts)
     else:
+        facts = printable(facts)
         stdout().print(policy_table(facts) if "file" in facts else facts_table(facts))

@@ -6,6 +6,7 @@ returns an index that the model does not have, O. Rewards and costs are those of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
 import gymnasium
@@ -16,6 +17,8 @@ from gymnasium.spaces import Discrete
 from ..errors import InputError
 from ..model import CPOMDP
 from .fleet import Fleet
+
+_LAST_RUN = 2**62  # runs are counted on from there in 64 bits
 
 
 class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
@@ -130,10 +133,21 @@ def _describe(model: CPOMDP, action: int, observation: int, reward: float, info:
 
 def _run(options: dict[str, Any] | None) -> int | None:
     """The run that options ask for."""
-    for key in options or {}:
-        if key != "run":
-            raise InputError(f"reset has no option {key!r}; it takes 'run'")
-    run = (options or {}).get("run")
+    run = reset_option(options, "run")
     if run is not None and (isinstance(run, bool) or not isinstance(run, int | np.integer) or run < 0):
         raise InputError(f"run must be a whole number of at least 0, not {run!r}")
+    if run is not None and run > _LAST_RUN:
+        raise InputError(f"run must be at most {_LAST_RUN}")
     return None if run is None else int(run)
+
+
+def reset_option(options: Any, name: str) -> Any:
+    """The one option that a reset takes, or None; any other is refused."""
+    if options is None:
+        return None
+    if not isinstance(options, Mapping):
+        raise InputError(f"the options of reset must be a dictionary, not {options!r}")
+    for key in options:
+        if key != name:
+            raise InputError(f"reset has no option {key!r}; it takes {name!r}")
+    return options.get(name)

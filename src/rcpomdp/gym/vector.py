@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from ..model import CPOMDP
-from .env import check_limit
+from .env import check_limit, reset_option
 from .fleet import Fleet
 
 _MOST_ENVS = 10**6
@@ -146,6 +146,8 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
             return [int(seed) + i for i in range(self.num_envs)]
+        if not isinstance(seed, Sequence | np.ndarray):
+            raise InputError(f"a seed must be a whole number of at least 0, or one for each environment, not {seed!r}")
         if len(seed) != self.num_envs:
             raise InputError(f"{len(seed)} seeds given for {self.num_envs} environments")
         for given in seed:
@@ -154,10 +156,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         return [None if given is None else int(given) for given in seed]
 
     def _reset_mask(self, options: dict[str, Any] | None) -> BoolArray:
-        for key in options or {}:
-            if key != "reset_mask":
-                raise InputError(f"reset has no option {key!r}; it takes 'reset_mask'")
-        mask = (options or {}).get("reset_mask")
+        mask = reset_option(options, "reset_mask")
         if mask is None:
             return np.ones(self.num_envs, dtype=np.bool_)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):

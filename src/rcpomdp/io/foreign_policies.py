@@ -18,7 +18,7 @@ from ..model import CPOMDP
 from ..policies import AlphaPolicy, ControllerPolicy, Policy
 from .atomic import whole_file
 from .pomdp_solve import alpha_lines, graph_lines, read_alpha, read_graph
-from .readable import check_readable
+from .readable import MOST_VALUES, check_readable
 from .sarsop_policy import read_sarsop, sarsop_lines
 
 FOREIGN = (".policy", ".alpha", ".pg")
@@ -53,6 +53,8 @@ def read_policy(path: str | os.PathLike[str], model: CPOMDP, start: int | None =
         return read_alpha(path, model) if ending == ".alpha" else read_graph(path, model, start)
     except OSError as error:
         raise PolicyError(f"policy file {shown} cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise PolicyError(f"policy file {shown} needs more memory than there is") from None
     except PolicyError as error:
         raise PolicyError(str(error) if shown in str(error) else f"policy file {shown}: {error}") from None
 
@@ -66,6 +68,9 @@ def write_policy(path: str | os.PathLike[str], policy: Policy[Any], model: CPOMD
     wanted: type[AlphaPolicy | ControllerPolicy] = ControllerPolicy if ending == ".pg" else AlphaPolicy
     if not isinstance(policy, wanted):
         raise PolicyError(f"a {ending} file holds {_HOLDS[ending]}, and {_why_not(policy)}")
+    held = policy.vectors if isinstance(policy, AlphaPolicy) else policy.successors
+    if held.size > MOST_VALUES:
+        raise PolicyError(f"the policy has {held.size:,} values, more than the {MOST_VALUES:,} that fit")
     # A policy that does not fit the model is refused by the making of it.
     lines: Iterable[str]
     if isinstance(policy, ControllerPolicy):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from tokenize import TokenError
 from typing import Any
 
@@ -34,6 +34,12 @@ FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same policy gives the same bytes
 _DTYPES = ("<f8", "<i8")
+_LONGEST_HEADER = 1 << 26  # bytes
+_MOST_BYTES = 1 << 32  # of all arrays
+_MOST_PARTS = 10_000  # policies of a mixture, and of those in it
+_DEEPEST = 20  # mixtures in mixtures
+_DEEPEST_JSON = 100  # claims and all else
+_TOO_DEEP = "mixtures, claims or parameters are nested too deeply"
 # What zipfile, json and NumPy's header parser raise on bytes that make no sense; RuntimeError is encryption.
 _DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, EOFError, RuntimeError, SyntaxError, TokenError)
 
@@ -55,6 +61,29 @@ def save_policy(
     problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
     """
     check_ending(path)
+    try:
+        header, arrays = _header_of(policy, model, claims, problem)
+        content = json.dumps(header, indent=1, allow_nan=False).encode()
+        _check_depth(header)
+    except RecursionError:
+        raise PolicyError(_TOO_DEEP) from None
+    if len(content) > _LONGEST_HEADER:
+        raise PolicyError(f"claims, parameters and parts of mixtures take more than {_LONGEST_HEADER:,} letters")
+    if sum(array.nbytes for array in arrays) > _MOST_BYTES:
+        raise PolicyError(f"the policy has more than the {_MOST_BYTES:,} bytes that a policy file may have")
+    _build(header["policy"], model, arrays.__getitem__)  # a policy that does not fit the model is refused now
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), content)
+        for i, array in enumerate(arrays):
+            held = io.BytesIO()
+            np.lib.format.write_array(held, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{i}.npy", _DATE), held.getbuffer())
+
+
+def _header_of(
+    policy: Policy[Any], model: CPOMDP, claims: Mapping[str, Any] | None, problem: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], list[AnyArray]]:
+    """What a file says of a policy, and the arrays beside it."""
     arrays: list[AnyArray] = []
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -76,13 +105,8 @@ def save_policy(
                 str(key): _plain(value, f"parameter {key!r}") for key, value in problem.get("parameters", {}).items()
             },
         }
-    _build(header["policy"], model, arrays.__getitem__)  # a policy that does not fit the model is refused now
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1, allow_nan=False))
-        for i, array in enumerate(arrays):
-            content = io.BytesIO()
-            np.lib.format.write_array(content, array, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{i}.npy", _DATE), content.getbuffer())
+    _check_tree(header["policy"])
+    return header, arrays
 
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
@@ -94,7 +118,7 @@ def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
         return read_policy(path, model)
     with _opened(path) as (archive, header, shown):
         _check_model(header, model, shown)
-        return _build(header["policy"], model, cache(lambda i: _array(archive, i)))
+        return _build(header["policy"], model, _Arrays(archive))
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
@@ -115,14 +139,16 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise PolicyError(f"{os.fsdecode(path)!r} is another program's policy file, which says nothing of itself")
     with _opened(path) as (archive, header, _):
         model, claims, problem = header["model"], header.get("claims"), header.get("problem")
-        if not isinstance(model["budget"], list) or not isinstance(claims, dict | None):
-            raise ValueError("no budget, or no claims")
+        if not isinstance(model["budget"], list) or not all(map(_is_budget, model["budget"])):
+            raise ValueError("no budget")
+        if not isinstance(claims, dict | None):
+            raise ValueError("no claims")
         if problem is not None:
             problem = {"name": problem["name"], "parameters": problem["parameters"]}
             if not isinstance(problem["name"], str) or not isinstance(problem["parameters"], dict):
                 raise ValueError("no problem")
         return {
-            "policy": _sizes(header["policy"], cache(lambda i: _array(archive, i))),
+            "policy": _sizes(header["policy"], _Arrays(archive)),
             "model": {key: model[key] for key in ("name", "fingerprint", "budget")},
             "problem": problem,
             "claims": claims,
@@ -145,6 +171,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFile, dic
         raise PolicyError(f"{shown} is not a policy file, or it is damaged") from None
     except PolicyError as error:
         raise PolicyError(str(error) if shown in str(error) else f"policy file {shown}: {error}") from None
+    except MemoryError:
+        raise PolicyError(f"policy file {shown} needs more memory than there is") from None
     except _DAMAGE:
         raise PolicyError(f"policy file {shown} is damaged") from None
 
@@ -215,6 +243,37 @@ def _sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, 
     raise PolicyError(f"holds a policy of kind {kind!r}, which this version does not know")
 
 
+def _check_depth(value: Any) -> None:
+    """Refuse what is nested so deeply that to print it would exhaust the stack."""
+    layer = [value]
+    for _ in range(_DEEPEST_JSON):
+        inside: list[Any] = []
+        for item in layer:
+            if isinstance(item, dict | list):
+                inside.extend(item.values() if isinstance(item, dict) else item)
+        layer = inside
+    if layer:
+        raise PolicyError(_TOO_DEEP)
+
+
+def _check_tree(tree: Any) -> None:
+    """Refuse mixtures of too many parts, or too deep in each other."""
+    layer, parts, depth = [tree], 0, 0
+    while layer:
+        parts += len(layer)
+        if parts > _MOST_PARTS:
+            raise PolicyError(f"the policy is a mixture of more than {_MOST_PARTS:,} parts")
+        if depth > _DEEPEST:
+            raise PolicyError(_TOO_DEEP)
+        layer = [part for branch in layer if branch["kind"] == "mixture" for part in branch["policies"]]
+        depth += 1
+
+
+def _is_budget(value: Any) -> bool:
+    """Whether JSON has a budget here: null is unlimited."""
+    return value is None or (type(value) in (int, float) and 0 <= value <= sys.float_info.max)
+
+
 def _plain(value: Any, what: str) -> Any:
     """A value as JSON has it; what is not finite is null."""
     if isinstance(value, np.ndarray | np.generic):
@@ -238,6 +297,8 @@ def _no_number(word: str) -> float:
 def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
     if _HEADER not in archive.namelist():
         raise PolicyError(f"{shown} is not a policy file")
+    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
+        raise PolicyError(f"entry {_HEADER!r} has more than {_LONGEST_HEADER:,} bytes")
     header = json.loads(_content(archive, _HEADER), parse_constant=_no_number)
     if header["format"] != FORMAT:
         raise PolicyError(f"{shown} is not a policy file")
@@ -245,6 +306,8 @@ def _header(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
         raise ValueError("no version")
     if header["format_version"] > FORMAT_VERSION:
         raise PolicyError(f"{shown} was written by a newer version of rcpomdp ({header['library_version']})")
+    _check_depth(header)
+    _check_tree(header["policy"])
     tree: dict[str, Any] = header
     return tree
 
@@ -262,8 +325,28 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name)
 
 
+class _Arrays:
+    """The arrays of a file, each asked for once: no policy takes more room than its file."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._given: set[int] = set()
+        self._left = _MOST_BYTES
+
+    def __call__(self, i: int) -> AnyArray:
+        if type(i) is not int:
+            raise ValueError("no index")
+        if i in self._given:
+            raise PolicyError(f"array {i} is named twice")
+        self._given.add(i)
+        self._left -= self._archive.getinfo(f"{i}.npy").file_size
+        if self._left < -_MOST_BYTES // 100:  # what stands before each array is not counted when it is written
+            raise PolicyError(f"the arrays have more than {_MOST_BYTES:,} bytes")
+        return _array(self._archive, i)
+
+
 def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
-    content = io.BytesIO(_content(archive, f"{int(i)}.npy"))
+    content = io.BytesIO(_content(archive, f"{i}.npy"))
     version = np.lib.format.read_magic(content)
     if version != (1, 0):
         raise PolicyError(f"array {i} has an unknown layout")
@@ -273,7 +356,7 @@ def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
             shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
         except UserWarning:
             raise PolicyError(f"array {i} has an unknown layout") from None
-    if dtype.str not in _DTYPES or fortran_order or min(shape, default=0) < 0:
+    if dtype.str not in _DTYPES or fortran_order or not shape or min(shape) < 0:
         raise PolicyError(f"array {i} has an unknown layout")
     body = content.getbuffer()[content.tell() :]
     return np.frombuffer(body, dtype=dtype).reshape(shape).copy()

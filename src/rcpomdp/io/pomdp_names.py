@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import did_you_mean
-from .pomdp_tokens import text
+from ..labels import nearest
+from .pomdp_tokens import LONGEST_WORD, text
 
 if TYPE_CHECKING:
     from ..kernels.pomdp_text import Names
@@ -22,7 +22,6 @@ RESERVED = frozenset((b"uniform", b"identity", b"reset", b"include", b"exclude")
 _STRICT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _KEYWORDS = "discount values states actions observations start include exclude reset reward cost uniform identity T O R"
 _NUMERIC = re.compile(rb"[+-]?\.?[0-9]")
-_SUGGESTION_LIMIT = 10_000  # names among which a misspelt one is looked for
 
 
 class Declared:
@@ -42,8 +41,7 @@ class Declared:
         if self.names is None:
             numbers = f"0 to {self.size - 1}" if self.size > 1 else "0 alone"
             return f"{self.kind} {text(word)!r} is not declared; the file numbers its {self.kind}s, {numbers}"
-        known = map(text, self.names) if self.size <= _SUGGESTION_LIMIT else ()
-        return f"{self.kind} {text(word)!r} is not declared{did_you_mean(text(word), known)}"
+        return f"{self.kind} {text(word)!r} is not declared{nearest(text(word), map(text, self.names))}"
 
     def label(self, i: int) -> str:
         """An index as errors show it."""
@@ -87,5 +85,5 @@ def is_plain(label: object) -> bool:
 
 
 def is_word(label: object) -> bool:
-    """Whether a label is made of letters, digits, "_" and "-", and begins with a letter."""
-    return isinstance(label, str) and bool(_STRICT.fullmatch(label))
+    """Whether a label is made of letters, digits, "_" and "-", begins with a letter and is not too long."""
+    return isinstance(label, str) and len(label) <= LONGEST_WORD and bool(_STRICT.fullmatch(label))

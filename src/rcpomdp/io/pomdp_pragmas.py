@@ -25,7 +25,7 @@ VERSION = 1
 _LISTS = ("states", "actions", "observations")
 _KEYWORDS = ("rcpomdp", "name", *_LISTS, "terminal", "costs", "budget", "C[0]", "end")
 _COST = re.compile(rb"C\[([^\[\]]+)\]")
-_DEEPEST = 8  # tuples in tuples
+DEEPEST = 8  # tuples in tuples
 
 
 class Pragmas:
@@ -131,6 +131,8 @@ class Pragmas:
             self._words.take()
             if value < 0:
                 self._words.error(f"budget {value:.12g} is below 0")
+            if word != b"inf" and value == float("inf"):
+                self._words.error(f"budget {text(word)!r} is too large; write 'inf' for unlimited")
             self.budget.append(value)
 
     def _read_cost(self, word: bytes) -> None:
@@ -158,7 +160,7 @@ class Pragmas:
     def _json(self, source: bytes, what: str) -> Any:
         try:
             value = json.loads(source, parse_constant=_no_number)
-            if _depth(value, _DEEPEST + 1) > _DEEPEST:
+            if _depth(value, DEEPEST + 2) > DEEPEST + 1:  # the list of labels is one
                 raise RecursionError
         except RecursionError:
             self._words.error(f"{what} are nested too deeply")

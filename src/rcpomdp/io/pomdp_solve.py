@@ -20,15 +20,20 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, ControllerPolicy
 from .numbers_in_text import number, whole
+from .readable import MOST_VALUES
 from .safe_xml import at_line, brief
 
 _NOWHERE = ("-", "X")
+_LETTERS = 400  # of a word with its blanks, more than any number has
 
 
-def _words(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not empty, with their numbers."""
+def _words(path: str | os.PathLike[str], n_words: int) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not empty, with their numbers; one too long for so many words is refused, not held."""
+    longest = _LETTERS * (n_words + 2)
     with open(path, "rb") as file:
-        for i, line in enumerate(file, 1):
+        for i, line in enumerate(iter(lambda: file.readline(longest + 1), b""), 1):
+            if len(line) > longest:
+                raise PolicyError(at_line(i, f"there are more than {longest:,} letters, too many for this model"))
             try:
                 words = line.decode("ascii").split()
             except UnicodeDecodeError:
@@ -49,10 +54,12 @@ def read_alpha(path: str | os.PathLike[str], model: CPOMDP) -> AlphaPolicy:
     vectors: list[FloatArray] = []
     actions: list[int] = []
     last = 0
-    for last, words in _words(path):
+    for last, words in _words(path, model.n_states):
         if len(actions) == len(vectors):
             if len(words) != 1:
                 raise PolicyError(at_line(last, f"the action of a vector is expected, not {count(len(words), 'word')}"))
+            if (len(actions) + 1) * model.n_states > MOST_VALUES:
+                raise PolicyError(at_line(last, f"the vectors have more than {MOST_VALUES:,} values"))
             actions.append(_action(words[0], model, last))
             continue
         if len(words) != model.n_states:
@@ -87,10 +94,12 @@ def read_graph(path: str | os.PathLike[str], model: CPOMDP, start: int | None = 
     followers: list[list[str]] = []
     lines: list[int] = []
     place: dict[int, int] = {}
-    for line, words in _words(path):
+    for line, words in _words(path, 2 + model.n_observations):
         if len(words) != 2 + model.n_observations:
             wanted = f"a node, its action and {count(model.n_observations, 'successor')}"
             raise PolicyError(at_line(line, f"{wanted} are expected, not {count(len(words), 'word')}"))
+        if (len(actions) + 1) * model.n_observations > MOST_VALUES:
+            raise PolicyError(at_line(line, f"the nodes have more than {MOST_VALUES:,} successors"))
         node = whole(words[0])
         if node is None:
             raise PolicyError(at_line(line, f"node {brief(words[0])} is not a whole number"))

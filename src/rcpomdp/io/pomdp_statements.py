@@ -10,7 +10,7 @@ import numpy as np
 from .._types import FloatArray, IndexArray, IntArray
 from .._validation import ROW_TOLERANCE
 from .._validation import count as plural
-from ..errors import did_you_mean
+from ..labels import nearest
 from .pomdp_names import Declared
 from .pomdp_tables import ANY, Values
 from .pomdp_tokens import Place, Words, number, text
@@ -146,7 +146,7 @@ def unknown(word: bytes, known: tuple[str, ...]) -> str:
     """What to say of a word where a statement should begin."""
     if number(word) is not None:
         return f"a statement should begin here, found the number {text(word)!r}; are there too many before it?"
-    return f"a statement should begin here, found {text(word)!r}{did_you_mean(text(word), known)}"
+    return f"a statement should begin here, found {text(word)!r}{nearest(text(word), known)}"
 
 
 def _box(a: int, s: int, s_next: IntArray | int, o: IntArray) -> IndexArray:

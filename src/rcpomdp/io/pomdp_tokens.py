@@ -1,6 +1,7 @@
 """The words of a `.pomdp` file, read piece by piece, and where each of them stands.
 
-A word is ``:``, ``*`` or a run of other characters without blanks; ``#`` starts a comment, and newlines are blanks.
+A word is ``:``, ``*`` or a run of other characters without blanks; ``#`` starts a comment, and newlines are blanks. A
+line may end with a line feed, a carriage return or both.
 Lines that begin with ``#!`` are comments to other programs. Here they make up a second stream of words.
 
 A piece ends with a line, so no word is cut in two. It stays in memory while anything of it may be asked for, no longer.
@@ -15,7 +16,7 @@ from ..errors import ModelFileError
 
 PIECE = 1 << 22  # bytes read at a time
 _LONGEST_LINE = 1 << 31
-_LONGEST_WORD = 1000
+LONGEST_WORD = 1000
 _QUOTED = 72  # characters of a line that an error shows
 
 _TOKEN = re.compile(rb"[ \t\n\r\f\v]*(?:#[^\n]*\n[ \t\n\r\f\v]*)*([:*]|[^\s:*#]+)?")
@@ -132,7 +133,7 @@ class Words:
                 return b"", len(self.piece)
             match = self._match(self.position)
         word = match[1]
-        if len(word) > _LONGEST_WORD:
+        if len(word) > LONGEST_WORD:
             where = Place(self._raw, self.line, match.start(1))
             self.error(f"a word of {len(word):,} characters is longer than any name or number", where)
         return word, match.end()
@@ -158,6 +159,8 @@ class Words:
         size, total = self._size, len(self._carry)
         while True:
             block = self._file.read(size)
+            if b"\r" in block:
+                block = self._with_line_feeds(block)
             cut = block.rfind(b"\n") + 1
             if not block:
                 self._ended = True
@@ -178,6 +181,12 @@ class Words:
             if lines.startswith(b"\xef\xbb\xbf"):
                 lines = b"   " + lines[3:]  # a byte order mark
         return lines
+
+    def _with_line_feeds(self, block: bytes) -> bytes:
+        """A block whose lines all end with a line feed; each byte stays where it is."""
+        if block.endswith(b"\r"):
+            block += self._file.read(1)  # "\r\n" is one line end, not two
+        return block.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
 
     def _check_text(self, lines: bytes, line: int) -> None:
         at, fault = lines.find(b"\0"), "a NUL byte; the file is not text"

@@ -20,8 +20,9 @@ from ..errors import ModelError
 from ..labels import Labels
 from ..model import CPOMDP
 from .atomic import whole_file
-from .pomdp_names import fault_of_name, is_plain, is_word
-from .pomdp_pragmas import VERSION
+from .pomdp_names import MOST_ROWS, fault_of_name, is_plain, is_word
+from .pomdp_pragmas import DEEPEST, VERSION
+from .pomdp_tables import MOST_ENTRIES
 
 _BLOCK = 1 << 16  # entries turned into text at a time
 _DENSE = 0.5  # share of entries from which a matrix is written as one
@@ -30,10 +31,24 @@ _LINE = 100  # characters of a line of names or labels
 
 def write_pomdp(path: str | os.PathLike[str], model: CPOMDP) -> None:
     """Write a model; the file appears whole or not at all."""
+    _check_size(model)
     with whole_file(path) as file:
         for text in lines(model):
             file.write(text.encode())
             file.write(b"\n")
+
+
+def _check_size(model: CPOMDP) -> None:
+    """Refuse a model that `read_pomdp` would find too large, before anything is written."""
+    rows = model.n_states * model.n_actions
+    for size, most, what in (
+        (rows, MOST_ROWS, "pairs of state and action"),
+        (model.n_costs * rows, MOST_ROWS, "costs of states and actions"),
+        (sum(matrix.nnz for matrix in model.transition), MOST_ENTRIES, "entries of T"),
+        (sum(matrix.nnz for matrix in model.observation), MOST_ENTRIES, "entries of O"),
+    ):
+        if size > most:
+            raise ModelError(f"the model has {size:,} {what}, more than the {most:,} that a .pomdp file may have")
 
 
 def lines(model: CPOMDP) -> Iterator[str]:
@@ -89,19 +104,26 @@ class _Shown:
 def _cost_names(costs: Labels) -> str:
     if all(is_word(name) and not fault_of_name(str(name).encode()) for name in costs):
         return " ".join(map(str, costs))
-    return f"[{', '.join(_json(label, 'cost') for label in costs)}]"
+    return f"[ {', '.join(_json(label, 'cost') for label in costs)}]"  # "[" alone, as words have a greatest length
 
 
 def _json(label: Hashable, kind: str) -> str:
-    return json.dumps(_plain(label, kind), allow_nan=False)
+    try:
+        return json.dumps(_plain(label, kind), allow_nan=False)
+    except ModelError:
+        raise
+    except ValueError:  # Python's own limit for turning numbers into text
+        raise ModelError(f"a {kind} label has too many digits to stand in a file") from None
 
 
-def _plain(label: Any, kind: str) -> Any:
+def _plain(label: Any, kind: str, depth: int = 0) -> Any:
     """A label as JSON has it; tuples are lists."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple):
-        return [_plain(item, kind) for item in label]
+        if depth == DEEPEST:
+            raise ModelError(f"a {kind} label has more than {DEEPEST} tuples in tuples, too many to stand in a file")
+        return [_plain(item, kind, depth + 1) for item in label]
     if label is None or type(label) in (bool, int, str) or (type(label) is float and math.isfinite(label)):
         return label
     raise ModelError(f"{kind} {label!r} cannot stand in a file: only text, numbers and tuples of them can")

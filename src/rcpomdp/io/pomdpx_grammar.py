@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..labels import nearest
 from .pomdpx_tables import refuse
-from .safe_xml import brief, nearest
+from .safe_xml import brief
 
 FUNCTIONS = ("InitialStateBelief", "StateTransitionFunction", "ObsFunction", "RewardFunction")
 CHILDREN: dict[str, tuple[str, ...]] = {

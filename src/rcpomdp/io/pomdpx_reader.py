@@ -12,18 +12,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ModelError
+from ..errors import ModelError, ModelFileError
+from ..labels import nearest
 from ..model import CPOMDP
 from .numbers_in_text import number, whole
 from .pomdpx_flatten import Factored, StateVariable, flatten
 from .pomdpx_grammar import CHILDREN, FUNCTIONS, ONCE, TEXTS, check_element
-from .pomdpx_pragma import COST_TARGET, TARGET, Pragma
+from .pomdpx_pragma import Pragma
 from .pomdpx_tables import Room, Table, Variable, refuse
-from .safe_xml import brief, nearest, read_xml
+from .readable import check_readable
+from .safe_xml import brief, read_xml
 
 MOST_STATES = 10_000_000
 MOST_ROWS = 20_000_000  # states times actions
-_LONGEST_NAME = 1000
+LONGEST_NAME = 1000
 _LETTERS = {"StateVar": "s", "ObsVar": "o", "ActionVar": "a"}
 
 
@@ -33,9 +35,17 @@ def read_pomdpx(path: str | os.PathLike[str]) -> CPOMDP:
     Several state, action or observation variables become one of their combinations, named by the values with commas
     between them. What fully observed variables have become is part of the observation. Rewards are added up.
     """
-    reader = _Reader()
-    read_xml(path, "model file", reader, ModelError)
-    return reader.model()
+    name = repr(os.fsdecode(path))
+    check_readable(path, "model file", ModelFileError)
+    try:
+        reader = _Reader()
+        read_xml(path, "model file", reader, ModelError)
+        return reader.model()
+    except ModelError as error:
+        told = str(error)
+        raise ModelFileError(f"{name}{', ' if told.startswith('line ') else ': '}{told}") from None
+    except MemoryError:
+        raise ModelFileError(f"{name} needs more memory than there is") from None
 
 
 class _Reader:
@@ -52,7 +62,7 @@ class _Reader:
         self._names: set[str] = set()  # of all variables
         self._before: dict[str, Variable] = {}
         self._after: dict[str, Variable] = {}
-        self._root_line = 1
+        self._root_line, self._has_begun = 1, False
         self._begin = {name: getattr(self, f"_begin_{name.lower()}", None) for name in CHILDREN}
         self._finish = {name: getattr(self, f"_end_{name.lower()}", None) for name in CHILDREN}
         self._clear_variable({}, 0)
@@ -88,11 +98,10 @@ class _Reader:
 
     def instruction(self, target: str, text: str, line: int) -> None:
         """Take in an instruction of ours; others are none of our business."""
-        if target in (TARGET, COST_TARGET):
-            self.pragma.read(target, text, line)
+        self.pragma.read(target, text, line, in_front=not self._has_begun)
 
     def _begin_pomdpx(self, attributes: Mapping[str, str], line: int) -> None:
-        self.name, self._root_line = attributes.get("id", ""), line
+        self.name, self._root_line, self._has_begun = attributes.get("id", ""), line, True
 
     def _end_discount(self, text: str, line: int) -> None:
         value = number(text.strip())
@@ -127,8 +136,8 @@ class _Reader:
         for value in values:
             if value in ("-", "*"):
                 raise refuse(line, f"{value!r} cannot be the name of a value")
-            if len(value) > _LONGEST_NAME:
-                raise refuse(line, f"the name of a value, {brief(value)}, has more than {_LONGEST_NAME} letters")
+            if len(value) > LONGEST_NAME:
+                raise refuse(line, f"the name of a value, {brief(value)}, has more than {LONGEST_NAME} letters")
             if value in seen:
                 raise refuse(line, f"value {brief(value)} is listed twice")
             seen.add(value)
@@ -145,8 +154,8 @@ class _Reader:
         name = self._attributes[key]
         if not name or name.split() != [name] or name == "null":
             raise refuse(line, f"{brief(name)} cannot be the name of a variable")
-        if len(name) > _LONGEST_NAME:
-            raise refuse(line, f"the name of a variable, {brief(name)}, has more than {_LONGEST_NAME} letters")
+        if len(name) > LONGEST_NAME:
+            raise refuse(line, f"the name of a variable, {brief(name)}, has more than {LONGEST_NAME} letters")
         if name in self._names:
             raise refuse(line, f"variable {name!r} is declared twice")
         self._names.add(name)

@@ -17,13 +17,14 @@ import numpy as np
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import ROW_TOLERANCE, count
 from ..errors import ModelError
+from ..labels import nearest
 from .numbers_in_text import number, whole
-from .safe_xml import at_line, brief, nearest
+from .safe_xml import at_line, brief
 
-MOST_CELLS = 20_000_000  # that all entries of a file may set, and that a joint distribution may have
+MOST_CELLS = 20_000_000  # that the entries of a table may set, and that a joint distribution may have
+_FULL_TABLES = 4  # that a file may have: initial belief, transition, observation and reward of a large flat model
 _MOST_COLUMNS = 64
 _MOST_WORK = 1_000_000_000  # cells, times forms of entries, times columns: to find what later entries replace
-_SUGGESTION_LIMIT = 10_000
 _LARGEST_KEY = 2**62
 _EXACT = 1e-12  # as for a model: sums this near to 1 are left as they are
 _EACH, _ALL = "-", "*"
@@ -68,7 +69,7 @@ class Variable(NamedTuple):
         if self.values is None:
             hint = f", which are {self.value(0)} to {self.value(self.size - 1)}"
         else:
-            hint = nearest(word, self.values) if self.size <= _SUGGESTION_LIMIT else ""
+            hint = nearest(word, self.values)
         raise refuse(line, f"value {brief(word)} is not one of variable {self.name!r}{hint}")
 
 
@@ -76,13 +77,14 @@ class Room:
     """How many cells the entries of a file may still set."""
 
     def __init__(self) -> None:
-        self.left = MOST_CELLS
+        self._left = _FULL_TABLES * MOST_CELLS
 
     def take(self, cells: int, name: str, line: int) -> None:
         """Refuse what does not fit, before there is an array of it."""
-        self.left -= cells
-        if self.left < 0:
-            raise refuse(line, f"with this entry of {name!r} the file sets more than {MOST_CELLS:,} cells")
+        self._left -= cells
+        if self._left < 0:
+            most = f"{_FULL_TABLES * MOST_CELLS:,}"
+            raise refuse(line, f"with this entry of {name!r} the file sets more than {most} cells")
 
 
 class Rows(NamedTuple):
@@ -135,7 +137,7 @@ class Table:
         corners.append(corner)
         entries.append(self._n_entries)
         if not each and not every and len(numbers) == 1:  # most entries, and the rest would be slow for them
-            self._room.take(1, self.name, line)
+            self._take_room(1, line)
             self._index.append(corner)
             self._value.append(self._number(numbers[0], line))
             self._entry.append(self._n_entries)
@@ -161,17 +163,22 @@ class Table:
             if len(each) != 2 or self.columns[each[0]].size != self.columns[each[1]].size:
                 raise refuse(line, "'identity' needs an instance with two '-', for variables with as many values")
             n = self.columns[each[0]].size
-            self._room.take(n * repeats, self.name, line)
+            self._take_room(n * repeats, line)
             return np.arange(n) * (self._strides[each[0]] + self._strides[each[1]]), np.ones(n)
         if word == "uniform":
             if len(self.columns) - 1 not in each:
                 raise refuse(line, f"'uniform' needs an instance with '-' for {self.name!r}")
-            self._room.take(size * repeats, self.name, line)
+            self._take_room(size * repeats, line)
             return self._offsets(each), np.full(size, 1.0 / self.columns[-1].size)
         if len(numbers) != size:
             raise refuse(line, f"the table has {count(len(numbers), 'number')}, but its instance asks for {size}")
-        self._room.take(size * repeats, self.name, line)
+        self._take_room(size * repeats, line)
         return self._offsets(each), np.array([self._number(word, line) for word in numbers])
+
+    def _take_room(self, cells: int, line: int) -> None:
+        if cells > MOST_CELLS - len(self._index):
+            raise refuse(line, f"with this entry the table of {self.name!r} sets more than {MOST_CELLS:,} cells")
+        self._room.take(cells, self.name, line)
 
     def _offsets(self, columns: list[int]) -> IntArray:
         """Of all combinations of values of some columns, the last fastest."""

@@ -16,13 +16,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..errors import ModelError
 from ..labels import Labels
 from ..model import CPOMDP
 from . import pomdpx_pragma
 from .atomic import whole_file
-from .safe_xml import in_xml
+from .pomdpx_pragma import MOST_NUMBERS, label_texts
+from .pomdpx_reader import LONGEST_NAME, MOST_ROWS, MOST_STATES
+from .pomdpx_tables import MOST_CELLS
+from .safe_xml import LONGEST_TOKEN, in_xml
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+{ours}
 <pomdpx version="1.0" id="{name}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:noNamespaceSchemaLocation="pomdpx.xsd">
 <Discount>{discount!r}</Discount>
@@ -32,6 +37,7 @@ xsi:noNamespaceSchemaLocation="pomdpx.xsd">
 <ActionVar vname="action">{actions}</ActionVar>
 <RewardVar vname="reward"/>
 </Variable>"""
+_KINDS = {"s": "state", "a": "action", "o": "observation"}
 _DENSE = 4  # rows with more than one in so many entries are written out
 
 
@@ -40,20 +46,44 @@ def write_pomdpx(path: str | os.PathLike[str], model: CPOMDP) -> None:
 
     `read_pomdpx` gives back the same arrays, budget and name, and the labels as texts.
     """
+    _check_size(model)
     with whole_file(path) as file:
         for line in _lines(model):
             file.write(line.encode())
             file.write(b"\n")
 
 
+def _check_size(model: CPOMDP) -> None:
+    """Refuse a model that `read_pomdpx` would find too large, before anything is written."""
+    rows = model.n_states * model.n_actions
+    cells = [sum(map(_cells, matrices)) for matrices in (model.transition, model.observation)]
+    for size, most, what in (
+        (model.n_states, MOST_STATES, "states"),
+        (model.n_observations, MOST_STATES, "observations"),
+        (rows, MOST_ROWS, "pairs of state and action"),
+        (model.n_costs * rows, MOST_NUMBERS, "costs of states and actions"),
+        (cells[0], MOST_CELLS, "entries of the transition table"),
+        (cells[1], MOST_CELLS, "entries of the observation table"),
+    ):
+        if size > most:
+            raise ModelError(f"the model has {size:,} {what}, more than the {most:,} that a .pomdpx file may have")
+
+
+def _cells(matrix: sp.csr_array[np.float64]) -> int:
+    """How many cells the entries of a matrix set, rows that are written out in full."""
+    width = matrix.shape[1]
+    length = np.diff(matrix.indptr).astype(np.int64)
+    return int(np.where(_DENSE * length > width, width, length).sum())
+
+
 class _Values:
     """The names of a variable's values in the file."""
 
     def __init__(self, labels: Labels, letter: str) -> None:
-        texts = [str(label) for label in labels]
+        texts = label_texts(labels, _KINDS[letter])
         plain = all(_is_word(text) for text in texts) and len(set(texts)) == len(texts)
         numbered = [f"{letter}{i}" for i in range(len(texts))]
-        self.lost = not plain and texts != numbered
+        self.lost = texts if not plain and texts != numbered else None  # what the file has no words for
         if plain and texts != numbered:
             self.names = [escape(text) for text in texts]
             self.declared = f"<ValueEnum>{' '.join(self.names)}</ValueEnum>"
@@ -63,13 +93,19 @@ class _Values:
 
 
 def _is_word(text: str) -> bool:
-    return text.split() == [text] and text not in ("-", "*") and in_xml(text)
+    return text.split() == [text] and text not in ("-", "*") and in_xml(text) and len(text) <= LONGEST_NAME
 
 
 def _lines(model: CPOMDP) -> Iterator[str]:
     states, actions = _Values(model.states, "s"), _Values(model.actions, "a")
     observations = _Values(model.observations, "o")
+    kinds = {"states": states, "actions": actions, "observations": observations}
+    lost = {key: values.lost for key, values in kinds.items() if values.lost is not None}
+    ours = pomdpx_pragma.in_front(model, lost)
+    if len(ours) > LONGEST_TOKEN:
+        raise ModelError(f"the labels take more than the {LONGEST_TOKEN:,} letters that a .pomdpx file may have")
     yield _HEAD.format(
+        ours=ours,
         name=re.sub(r"[^A-Za-z0-9_.-]", "_", model.name) or "model",
         discount=model.discount,
         states=states.declared,
@@ -86,9 +122,7 @@ def _lines(model: CPOMDP) -> Iterator[str]:
     yield "</ObsFunction>\n<RewardFunction>"
     yield from _function("reward", "action state_0", "Func", _rewards(model.reward, actions, states))
     yield "</RewardFunction>\n</pomdpx>"
-    kinds = {"states": (model.states, states), "actions": (model.actions, actions)}
-    kinds["observations"] = (model.observations, observations)
-    yield from pomdpx_pragma.instructions(model, {key: labels for key, (labels, file) in kinds.items() if file.lost})
+    yield from pomdpx_pragma.behind(model)
 
 
 def _function(name: str, parents: str, element: str, entries: Iterator[str]) -> Iterator[str]:

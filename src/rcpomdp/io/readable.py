@@ -1,10 +1,12 @@
-"""Whether there is a file to be read."""
+"""Whether there is a file to be read, and how much of it."""
 
 from __future__ import annotations
 
 import os
 
 from ..errors import InputError
+
+MOST_VALUES = 100_000_000  # of all vectors of a policy file together, or successors of a graph
 
 
 def check_readable(path: str | os.PathLike[str], kind: str, complaint: type[InputError]) -> None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 from xml.parsers import expat
 
-from ..errors import InputError, did_you_mean
+from ..errors import InputError
 from .readable import check_readable
 
 _CHUNK = 1 << 16
+LONGEST_TOKEN = 1 << 28  # bytes of a comment, a tag or an instruction, which are held whole
+_LONGEST_TEXT = 1 << 30  # letters of all elements that are open
+_DEEPEST = 1000  # elements in elements
 _BRIEF = 60  # letters of what is quoted
 _ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "utf-16")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -56,11 +59,6 @@ def brief(text: str) -> str:
     return repr(words if len(words) <= _BRIEF else f"{words[: _BRIEF - 3]}...")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`did_you_mean` for a word of any length, which would take its square of time."""
-    return did_you_mean(word, known) if len(word) <= _BRIEF else ""
-
-
 def in_xml(text: str) -> bool:
     """Whether XML can hold a text, escaped or not.
 
@@ -82,8 +80,15 @@ def read_xml(path: str | os.PathLike[str], kind: str, handler: Handler, complain
     parser = _parser(handler, complaint)
     try:
         with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
+            fed, waiting = 0, 0
+            # As much again as what the parser still waits to see the end of, and looks through anew each time.
+            while chunk := file.read(max(_CHUNK, waiting)):
                 parser.Parse(chunk, False)
+                fed += len(chunk)
+                waiting = fed - max(parser.CurrentByteIndex, 0)
+                if waiting > LONGEST_TOKEN + _CHUNK:
+                    told = f"a comment, tag or instruction has more than {LONGEST_TOKEN:,} bytes"
+                    raise complaint(at_line(parser.CurrentLineNumber, told))
         parser.Parse(b"", True)
     except OSError as error:
         raise complaint(f"{kind} {os.fsdecode(path)!r} cannot be read: {error.strerror}") from None
@@ -96,6 +101,7 @@ def _parser(handler: Handler, complaint: type[InputError]) -> expat.XMLParserTyp
     parser = expat.ParserCreate()
     parser.buffer_text = True
     opened: list[tuple[int, list[str]]] = []  # line and text of each open element
+    kept = 0  # letters of them all
 
     def declaration(_version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
@@ -108,14 +114,23 @@ def _parser(handler: Handler, complaint: type[InputError]) -> expat.XMLParserTyp
 
     def start(name: str, attributes: dict[str, str]) -> None:
         line = parser.CurrentLineNumber
+        if len(opened) >= _DEEPEST:
+            raise complaint(at_line(line, "the elements are nested too deeply"))
         opened.append((line, []))
         handler.start(name, attributes, line)
 
     def end(name: str) -> None:
+        nonlocal kept
         line, pieces = opened.pop()
-        handler.end(name, "".join(pieces), line)
+        whole = "".join(pieces)
+        kept -= len(whole)
+        handler.end(name, whole, line)
 
     def text(piece: str) -> None:
+        nonlocal kept
+        kept += len(piece)
+        if kept > _LONGEST_TEXT:
+            raise complaint(at_line(opened[-1][0], f"an element has more than {_LONGEST_TEXT:,} letters"))
         opened[-1][1].append(piece)
 
     parser.XmlDeclHandler = declaration

@@ -24,12 +24,13 @@ import numpy as np
 from .._types import FloatArray
 from .._validation import count
 from ..errors import PolicyError
+from ..labels import nearest
 from ..model import CPOMDP
 from ..policies import AlphaPolicy
 from .numbers_in_text import number, whole
-from .safe_xml import at_line, brief, in_xml, nearest, read_xml
+from .readable import MOST_VALUES
+from .safe_xml import at_line, brief, in_xml, read_xml
 
-MOST_VALUES = 100_000_000  # of all vectors together
 _CHILDREN: dict[str, tuple[str, ...]] = {
     "": ("Policy",),
     "Policy": ("AlphaVector",),
