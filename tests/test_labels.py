@@ -125,8 +125,8 @@ def test_an_unknown_label_far_from_all_offers_nothing():
 
 def test_no_search_for_the_nearest_among_very_many():
     with pytest.raises(ModelError) as error:
-        Labels.computed(10_001, "s{}".format, "state").index("s10001")
-    assert str(error.value) == "state 's10001' is not declared"
+        Labels.computed(1_000_001, "s{}".format, "state").index("s1000001")
+    assert str(error.value) == "state 's1000001' is not declared"
 
 
 def test_computed_labels_are_made_on_demand():
