@@ -181,6 +181,8 @@ def test_what_is_refused(saved: Path, tmp_path: Path) -> None:
     assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2), dtype=np.float32))}) == layout
     guessed = npy(np.zeros((3, 2))).replace(b"(3, 2), }  ", b"(3L, 2L), }")  # as Python 2 wrote it; NumPy warns
     assert changed(policy=tree, entries={"0.npy": guessed}) == layout
+    old = npy(np.zeros((3, 2))).replace(b"'<f8'", b"'a24'")  # an alias that NumPy warns about
+    assert changed(policy=tree, entries={"0.npy": old}) == layout
     assert changed(policy=tree, entries={"0.npy": npy(np.zeros((3, 2)))[:-8]}) == "policy file FILE is damaged"
     assert changed(policy=tree, entries={"0.npy": None}) == "policy file FILE is damaged"
     wide = "policy file FILE: 3 actions need vectors of shape (3, 2), not (3, 5)"

@@ -354,7 +354,7 @@ def _array(archive: zipfile.ZipFile, i: int) -> AnyArray:
         warnings.simplefilter("error")  # NumPy warns where it has to guess what a header means; ours are plain
         try:
             shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(content)
-        except UserWarning:
+        except Warning:
             raise PolicyError(f"array {i} has an unknown layout") from None
     if dtype.str not in _DTYPES or fortran_order or not shape or min(shape) < 0:
         raise PolicyError(f"array {i} has an unknown layout")
