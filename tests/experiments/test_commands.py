@@ -13,22 +13,8 @@ import pytest
 
 from coordinators import Pretended
 from made_records import cell, record
-from rcpomdp import cli
 from rcpomdp.experiments import pool, suites, warm
 from rcpomdp.experiments.store import RunStore
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Run a command in this process: exit code, stdout, stderr."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        return int(exit_.value.code or 0), *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import rcpomdp as rc
 from rcpomdp.explorer.alternatives import Bounds
 from rcpomdp.explorer.page import Side, page
 
+# A browser is no Python package: `.ci/run` installs one, `make test` takes what there is and says what it left out.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXECUTABLE = next(filter(None, map(shutil.which, BROWSERS)), None)
 try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import webbrowser
 from html import escape
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
-from rcpomdp import cli
 from rcpomdp.errors import InputError
 from rcpomdp.explorer.page import Side, page
 
@@ -77,17 +75,6 @@ def test_a_page_of_three_is_refused() -> None:
 
 
 # The commands
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        return int(exit_.value.code or 0), *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

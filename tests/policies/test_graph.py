@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rcpomdp as rc
-from rcpomdp import cli
 from rcpomdp.policies import AlphaPolicy, ControllerPolicy, MixturePolicy, blind, policy_graph
 from rcpomdp.policies.graph import Edge, Node, PolicyGraph, Start
 from strategies import Dense, cpomdps
@@ -176,19 +174,6 @@ def test_json_has_all_of_it() -> None:
         "omitted": 1,
         "cut": [0],
     }
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Run a command in this process: its code, stdout and stderr."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        return (int(exit_.value.code or 0), *capsys.readouterr())
-
-    return call
 
 
 def test_the_command_draws_what_a_file_holds(run, tmp_path: Path) -> None:

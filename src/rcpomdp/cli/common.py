@@ -23,6 +23,10 @@ Budgets = Annotated[
     list[str] | None,
     typer.Option("--budget", metavar="NUMBER", help="Budget in place of the problem's; once per cost, inf: unlimited."),
 ]
+ProblemOfFile = Annotated[
+    str | None, typer.Option("--problem", help="Name of a problem, or a model file; the policy file's own.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

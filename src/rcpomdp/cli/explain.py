@@ -8,7 +8,7 @@ import typer
 
 from .. import arguments
 from ..output import print_json
-from .common import AsJson, Budgets, Parameters, announce_compilation, app
+from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app
 
 
 @app.command("explain")
@@ -25,8 +25,8 @@ def _explain(
     draw: Annotated[
         int | None, typer.Option(min=1, help="Which policy of a mixture was drawn; the likeliest that fits.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 0,
-    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    seed: Seed = 0,
+    problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ import typer
 from .. import arguments
 from ..errors import InputError
 from ..output import print_json
-from .common import AsJson, Budgets, Parameters, announce_compilation, app, say
+from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say
 
 
 @app.command("explore")
@@ -27,8 +27,8 @@ def _explore(
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the page, but do not open it.")] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Most nodes to explore of each policy.")] = 5000,
     depth: Annotated[int | None, typer.Option(min=0, help="Most steps to explore.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 0,
-    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    seed: Seed = 0,
+    problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
     as_json: AsJson = False,

@@ -9,7 +9,7 @@ import typer
 
 from .. import arguments
 from ..errors import InputError
-from .common import Parameters, app, say
+from .common import Parameters, ProblemOfFile, app, say
 
 _FORMATS = ("dot", "json")
 
@@ -17,7 +17,7 @@ _FORMATS = ("dot", "json")
 @app.command("graph")
 def _graph(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
-    problem: Annotated[str | None, typer.Option("--problem", help="Name of a problem; the file's own.")] = None,
+    problem: ProblemOfFile = None,
     param: Parameters = None,
     format_: Annotated[str, typer.Option("--format", metavar="dot|json", help="What to write.")] = "dot",
     max_nodes: Annotated[

@@ -9,15 +9,13 @@ import typer
 from .. import arguments
 from .._plain import finite
 from ..output import print_json, stdout, verification_table
-from .common import FAILED, AsJson, Budgets, Parameters, app
+from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
 
 
 @app.command("verify")
 def _verify(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
-    problem: Annotated[
-        str | None, typer.Option("--problem", help="Name of a problem, or a model file; the file's own.")
-    ] = None,
+    problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
     horizon: Annotated[

@@ -86,7 +86,7 @@ def _make_lenient(cache: Any) -> None:
     def lenient_load(*args: Any) -> Any:
         try:
             return load(*args)
-        except Exception:
+        except Exception:  # a damaged pickle may raise anything; what was lost is compiled again, and nothing else
             with suppress(OSError):
                 cache.flush()
             return None
