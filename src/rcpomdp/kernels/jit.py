@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numba.core.compiler
+import numba.core.typed_passes as _typed_passes
+from numba.core.compiler_machinery import register_pass
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -76,7 +79,52 @@ def inner(function: _Function) -> _Function:
     And without counting references: it took a quarter of the time. Such a function must not allocate arrays.
     """
     njit: Any = numba.njit  # its stubs do not know these options
-    return cast(_Function, njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, **_OPTIONS)(function))
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "pipeline_class": _Inlined}
+    return cast(_Function, njit(**options, **_OPTIONS)(function))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerOnly(_typed_passes.NativeLowering):  # type: ignore[misc]  # numba is untyped
+    """Lowering that stops before machine code.
+
+    numba makes machine code of every function, and that of a function with all its callees in it, though kernels have
+    their own copy: two thirds of the time that compilation took.
+    """
+
+    _name = "lowering_without_machine_code"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower, with a stand-in for the function that Python would call."""
+        context = state.targetctx
+        if state.library is None:
+            state.library = context.codegen().create_library(state.func_id.func_qualname)
+            state.library.enable_object_caching()
+        library = state.library
+
+        def finish() -> None:
+            library._finalize_dynamic_globals()
+            library._finalized = True
+
+        library._finalize_final_module = finish  # its module is linked into the kernels', and not compiled itself
+        library._optimize_final_module = lambda: None
+        context.get_executable = lambda *_: [].append  # a built-in of its own: without a wrapper nobody can call it
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            del context.get_executable
+
+
+class _Inlined(numba.core.compiler.CompilerBase):  # type: ignore[misc]  # numba is untyped
+    """The usual passes, but no machine code."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The one pipeline of compiled code."""
+        passes = numba.core.compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [
+            (_LowerOnly if step is _typed_passes.NativeLowering else step, about) for step, about in passes.passes
+        ]
+        passes.finalize()
+        return [passes]
 
 
 def _make_lenient(cache: Any) -> None:

@@ -1,0 +1,225 @@
+"""What the search works on: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
+
+A *belief* is stored once, with its support and probabilities in a common pool. A *node* is a belief with a budget level:
+upper bounds belong to nodes. An *option* is something known to be possible from a belief, with its reward and its sure
+cost: a plan of its class, or a belief plan (an action and an option for each observation). Lower bounds are options.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import AnyArray, FloatArray, IndexArray, IntArray
+from ..arrays import ModelArrays
+
+NONE = -1
+NO_ROOM = -2  # in place of an index: arrays must grow first
+EXACT = 0  # mode of bounds in which an action spends C(b, a); mode j > 0 is a relaxation, which spends the class's least
+
+BELIEF = np.dtype(
+    [
+        ("cls", np.int32),
+        ("size", np.int32),  # of its support
+        ("offset", np.int64),  # of its support in the pool
+        ("hash", np.int64),
+        ("parent", np.int32),  # belief, action and observation it was first reached by; NONE for the root and ray ends
+        ("action", np.int32),
+        ("obs", np.int32),
+        ("row", np.int32),  # of what only opened beliefs have, or NONE
+        ("node", np.int32),  # first of its nodes
+        ("option", np.int32),  # first of its options
+        ("tested", np.int32),  # newest plan of its class that was tested here
+        ("base", np.int32),  # ends of its ray, or NONE
+        ("tip", np.int32),
+        ("weight", np.float64),  # of the base
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("level", np.int64),
+        ("belief", np.int32),
+        ("next", np.int32),  # node of the same belief
+        ("row", np.int32),  # of what only opened nodes have, or NONE
+        ("base", np.int32),  # ends of its belief's ray at this level, or NONE while not looked up
+        ("tip", np.int32),
+    ],
+    align=True,
+)
+
+PLAN = np.dtype(
+    [
+        ("cls", np.int32),
+        ("action", np.int32),
+        ("values", np.int64),  # first of its vectors: row by row, each over the class
+        ("links", np.int64),  # first of its successors, one for each entry of Space.seen_obs of (class, action)
+        ("older", np.int32),  # next plan of the list of its class
+    ],
+    align=True,
+)
+
+OPTION = np.dtype(
+    [
+        ("belief", np.int32),
+        ("next", np.int32),  # option of the same belief, or the next free one
+        ("plan", np.int32),  # or NONE: a belief plan
+        ("action", np.int32),  # of a belief plan
+        ("links", np.int64),  # first of its successors, one for each edge: an option, or `as_link(plan)`
+    ],
+    align=True,
+)
+
+COUNTS = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "beliefs pool edges belief_rows nodes node_rows kids plans plan_values plan_links options option_links "
+            "free_option visits moved wanted looks priced making_beliefs testing_plans making_plans upper_backups"
+        ).split()
+    ]
+)
+WORK = ("making_beliefs", "testing_plans", "making_plans", "upper_backups")
+
+
+class Space(NamedTuple):
+    """The model in class order, and what its classes look like."""
+
+    model: ModelArrays
+    discount: float
+    class_of: IndexArray  # [S]
+    start: IntArray  # [n_classes + 1] first state of a class
+    seen_ptr: IntArray  # [n_classes*A + 1] where the observations possible from (class, action) start
+    seen_obs: IntArray  # observation
+    seen_class: IntArray  # class that follows it
+    gain: FloatArray  # [rows, S, A] what a plan accumulates: the objective first, reward and costs last
+    peak: FloatArray  # [n_classes, A, K] largest cost over a class
+    floor: FloatArray  # [n_classes, A, K] least cost over a class
+    least_cost: FloatArray  # [K, S, A] vectors whose least product bounds the expected cost from below; [K, 0, 0]: zero
+    limited: IntArray  # [K] 1 where there is a budget
+    cap: FloatArray  # [K] what no policy can exceed, so as good as unlimited
+    worst: float  # what no value is below
+    varies: bool  # whether some cost differs within a class that can be reached
+    merge: bool  # whether equal beliefs are one
+
+
+class Informed(NamedTuple):
+    """Informed bounds of the relaxation over coarse budget levels, for J multipliers.
+
+    Each knows one budget. ``corner[j, t]`` are vectors over states; ``delayed[j]``, if there is any, are values of the
+    beliefs that one step from a known state leads to: b_{ao} is the mixture of the b_{sao} with weights b(s) P(o|s, a).
+    """
+
+    multiplier: FloatArray  # [J, K]
+    cost: IntArray  # [J] the cost whose budget it knows
+    value: FloatArray  # [K, T] coarse levels, increasing, then inf
+    corner: FloatArray  # [J, T, S, A]
+    delayed: FloatArray  # [J, n, T, A], or n = 0
+    ptr: IntArray  # [A*S + 1] of the rows (a, s) of what follows
+    obs: IndexArray  # observation, increasing in a row
+    prob: FloatArray  # P(o | s, a)
+    belief: IndexArray  # the one-step belief b_{sao}
+    root: int  # the one-step belief that is b_0
+
+
+class Levels(NamedTuple):
+    """Budget levels of each cost by number, and in increasing order; what is not there is rounded up.
+
+    A level of all costs is the numbers of theirs, `bits` of them for each cost.
+    """
+
+    value: FloatArray  # [K, most] by number
+    ordered: FloatArray  # [K, most] increasing, the last inf
+    number: IntArray  # [K, most] of each in order
+    count: IntArray  # [K]
+    tiny: FloatArray  # [K] the level at which only trifles can be paid; NaN: none
+    trifle: FloatArray  # [K]
+    bits: int
+
+
+class Beliefs(NamedTuple):
+    """Beliefs and their edges."""
+
+    info: AnyArray  # [N] BELIEF
+    least: FloatArray  # [N, K] no policy has a sure cost below this
+    asked: FloatArray  # [N, K] largest budget that options were asked for
+    state: IndexArray  # pool of supports
+    prob: FloatArray
+    reward: FloatArray  # [rows, A] of opened beliefs: objective R(b, a)
+    cost: FloatArray  # [rows, K, A]
+    edge: IndexArray  # [rows, A] first edge of an expanded action, or NONE
+    degree: IndexArray  # [rows, A]
+    edge_child: IndexArray
+    edge_obs: IndexArray
+    edge_prob: FloatArray
+    table: IndexArray  # hash table; its size is a power of 2
+
+
+class Nodes(NamedTuple):
+    """Upper bounds at beliefs with a budget level; mode 0 is exact, mode j > 0 the j-th relaxation."""
+
+    info: AnyArray  # [N] NODE
+    hi: FloatArray  # [N, 1 + J] at unopened nodes from the informed bound
+    lo: FloatArray  # [N, 1 + J] what is known of a relaxation from below; it only guides the search
+    q: FloatArray  # [rows, 1 + J, A] of opened nodes: bound of each action
+    kids: IndexArray  # [rows, 2, A] first child node of an action when C(b, a), or the class's least, is spent; or NONE
+    kid: IndexArray  # child nodes, one for each edge of the belief
+    table: IndexArray  # hash table
+
+
+class Plans(NamedTuple):
+    """Plans: an action and a plan for *every* observation possible from some state of the class."""
+
+    info: AnyArray  # [N] PLAN
+    sure: FloatArray  # [N, K] sure cost
+    value: FloatArray  # vectors
+    link: IndexArray  # successors
+    newest: IntArray  # [n_classes] head of the list of a class's plans
+    default: IntArray  # [n_classes] plan that follows an observation nobody foresaw
+
+
+class Options(NamedTuple):
+    """What is known to be possible from beliefs."""
+
+    info: AnyArray  # [N] OPTION
+    total: FloatArray  # [N, 1 + K] reward and expected costs
+    sure: FloatArray  # [N, K] sure cost
+    link: IndexArray  # successors of belief plans
+
+
+class Scratch(NamedTuple):
+    """Working memory; ``acc`` is zero between calls."""
+
+    acc: FloatArray  # [S]
+    touched: IndexArray  # [S]
+    state: IndexArray  # [S]
+    prob: FloatArray  # [S]
+    mass: FloatArray  # [n_classes] probability of ending in a class
+    by_obs: IntArray  # [O]
+    stack: IntArray  # [nesting of rays]
+    hint: FloatArray  # [1 + J, A] informed bounds of a node's actions
+    own: FloatArray  # [A]
+    need: FloatArray  # [K]
+    rest: FloatArray  # [K]
+    spare: FloatArray  # [K]
+    unlimited: FloatArray  # [K] inf
+    path: IntArray  # [depth] nodes of a trial
+    mode: IntArray  # [depth]
+    left: FloatArray  # [depth, K] budget
+    wanted: FloatArray  # [., K] budgets at which a level would have helped
+
+
+class Search(NamedTuple):
+    """All that a search works on."""
+
+    space: Space
+    informed: Informed
+    levels: Levels
+    beliefs: Beliefs
+    nodes: Nodes
+    plans: Plans
+    options: Options
+    scratch: Scratch
+    counts: AnyArray  # [1] COUNTS

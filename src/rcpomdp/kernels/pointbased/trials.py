@@ -1,0 +1,463 @@
+"""The search: trials from a belief with a budget.
+
+A trial carries the exact budget d that is left. It descends by the action with the largest upper bound and the successor
+that contributes most to the gap at the root, and backs up on the way down and up. Its target is a share of the current
+gap: a node at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a relaxation, and
+that from a ray, the trial goes on at the end of the ray, within the relaxation. While nothing is known that keeps the
+budget, every other trial is thrifty: it goes by the action that needs least and the successor whose options exceed the
+budget by most. A sampled trial takes the actions that are best by the lower bound, and lets chance choose what is
+observed: it makes plans for the beliefs that the policy meets.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import AnyArray, FloatArray
+from ..jit import inner, kernel
+from .arrays import EXACT, NO_ROOM, NONE, WORK, Search
+from .beliefs import expand
+from .levels import left_after, level_of, value_at
+from .nodes import (
+    MOVE,
+    apply_ray,
+    back_up,
+    back_up_all,
+    back_up_least,
+    best_action,
+    bound_at,
+    has_rays,
+    kids_of,
+    needs,
+    node_of,
+    open_node,
+)
+from .options import best_option, best_promise, improve, improve_thrift, refresh, share_of, thriftiest_option
+
+DONE, FULL, CROWDED = 0, 1, 2
+THRIFTY, SAMPLED = -1, -2  # modes of trials, beside EXACT and the relaxations
+STILL = 8  # trials in a row that change nothing, after which more would not either
+_NESTING = 8  # rays followed one after the other to where a gap comes from
+
+
+class Tuning(NamedTuple):
+    """How the search goes about it."""
+
+    share: float  # a deep trial's target, as a share of the current gap
+    wide_share: float  # the same for the wide trials that take turns with the deep ones
+    least_weight: float  # a ray is kept if it puts at least this weight on the prediction; above 1: no rays
+    end_share: float  # the end of a ray is visited if it has this share of the excess
+    least_gain: float  # a plan is made if it promises this share of the target more
+    all_actions: bool  # expand every action of a visited belief, not only the best
+    sampled: int  # sampled trials for each one by bounds
+    explore: float  # chance of an action at random in a sampled trial
+
+
+# Choice of the action
+
+
+@inner
+def affordable(s: Search, i: int, a: int, d: FloatArray) -> bool:
+    """Whether nothing rules an action of an opened belief out at this very budget."""
+    needs(s, i, a, s.scratch.need)
+    for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
+        if s.space.limited[k] and s.scratch.need[k] > d[k]:
+            return False
+    return True
+
+
+@inner
+def choose(s: Search, node: int, mode: int, d: FloatArray) -> tuple[int, float]:
+    """The action with the largest bound that is affordable, and that bound; NONE if every action breaks the budget."""
+    n, i = s.nodes, s.nodes.info[node].belief
+    best, most = NONE, -np.inf
+    for a in range(n.q.shape[2]):
+        if mode == THRIFTY:
+            if not affordable(s, i, a, d):
+                continue
+            value = -share_of(s.space, s.scratch.need, d)
+        else:
+            value = n.q[n.info[node].row, mode, a]
+            if value > most and mode == EXACT and not affordable(s, i, a, d):
+                continue
+        if value > most:
+            best, most = a, value
+    return best, most
+
+
+@inner
+def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
+    """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if there is none for that."""
+    if not open_node(s, node):
+        return NO_ROOM, 0.0
+    x, b, i = s.space, s.beliefs, s.nodes.info[node].belief
+    row = b.info[i].row
+    if tuning.all_actions:
+        for a in range(b.reward.shape[1]):
+            if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, tuning.least_weight):
+                return NO_ROOM, 0.0
+    least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
+    while True:
+        if back_up_all(s, node, max(mode, EXACT)) == NO_ROOM:
+            return NO_ROOM, 0.0
+        a, value = choose(s, node, mode, d)
+        if a == NONE or b.edge[row, a] != NONE:
+            return a, value
+        if not expand(x, b, s.scratch, s.counts, i, a, least_weight):
+            return NO_ROOM, 0.0
+
+
+# Choice of the successor
+
+
+@inner
+def relaxed_excess(s: Search, node: int, mode: int, target: float) -> float:
+    """By how much the gap of a node in a relaxation is above the target."""
+    return float(s.nodes.hi[node, mode] - max(s.nodes.lo[node, mode], s.space.worst) - target)
+
+
+@inner
+def excess(s: Search, node: int, mode: int, rest: FloatArray, target: float) -> float:
+    """By how much a node with this budget left is above the target."""
+    x, b, c, i = s.space, s.beliefs, s.options, s.nodes.info[node].belief
+    if mode > EXACT:
+        return relaxed_excess(s, node, mode, target)
+    if mode == THRIFTY:
+        option = thriftiest_option(x, b, c, i, rest)
+        return (share_of(x, c.sure[option], rest) if option != NONE else np.inf) - 1.0
+    bound, option = bound_at(s, node, rest), best_option(x, b, c, i, rest, False)
+    if option == NONE:
+        return bound - x.worst + 1.0  # whatever the target, it must be found out whether there is one
+    return float(bound - c.total[option, 0] - target)
+
+
+@inner
+def gap_at(s: Search, node: int, mode: int, d: FloatArray, target: float) -> float:
+    """The excess of a node in a convex mode, exact or relaxed, at its own level or the budget d."""
+    if mode > EXACT:
+        return relaxed_excess(s, node, mode, target)
+    if not refresh(s, s.nodes.info[node].belief, d):
+        return 0.0
+    return excess(s, node, EXACT, d, target)
+
+
+@inner
+def follow_rays(s: Search, node: int, mode: int, d: FloatArray, target: float, here: int, share: float) -> int:
+    """The end of a node's rays that its bound hangs on and that has a share of the excess, or the node itself."""
+    n = s.nodes
+    for _ in range(_NESTING):
+        apply_ray(s, node, mode)
+        if n.info[node].base == NONE:
+            break
+        weight, base, tip = s.beliefs.info[n.info[node].belief].weight, n.info[node].base, n.info[node].tip
+        by_ray = weight * n.hi[base, mode] + (1.0 - weight) * n.hi[tip, mode]
+        if n.hi[node, mode] < by_ray - 1e-12 * (1.0 + abs(by_ray)):
+            break
+        apply_ray(s, base, mode)
+        apply_ray(s, tip, mode)
+        at_base = weight * gap_at(s, base, mode, d, target)
+        at_tip = (1.0 - weight) * gap_at(s, tip, mode, d, target)
+        if base == here:
+            at_base = 0.0  # where we are
+        if max(at_base, at_tip) <= share * gap_at(s, node, mode, d, target):
+            break
+        node = base if at_base > at_tip else tip
+    return node
+
+
+@inner
+def relaxation_behind(s: Search, node: int, rest: FloatArray) -> int:
+    """The relaxation that the upper bound of a node stems from, or EXACT."""
+    bound = bound_at(s, node, rest)
+    for mode in range(1, s.nodes.hi.shape[1]):
+        allowance = 0.0
+        for k in range(rest.size):
+            if s.informed.multiplier[mode - 1, k] > 0.0:
+                allowance += s.informed.multiplier[mode - 1, k] * min(rest[k], s.space.cap[k])
+        if s.nodes.hi[node, mode] + allowance <= bound:
+            return mode
+    return EXACT
+
+
+@inner
+def largest_excess(s: Search, first: int, i: int, a: int, mode: int, rest: FloatArray, target: float) -> int:
+    """The child that contributes most to the gap, or NONE if all are within the target."""
+    b, row = s.beliefs, s.beliefs.info[i].row
+    chosen, most = NONE, 0.0
+    for e in range(b.degree[row, a]):
+        over = b.edge_prob[b.edge[row, a] + e] * excess(s, s.nodes.kid[first + e], mode, rest, target)
+        if over > most:
+            chosen, most = e, over
+    return chosen
+
+
+@inner
+def next_step(s: Search, node: int, a: int, mode: int, rest: FloatArray, target: float, share: float) -> tuple[int, int]:
+    """Where a trial goes under action a, and in which mode; NONE if all successors are within the target, or NO_ROOM."""
+    n, i = s.nodes, s.nodes.info[node].belief
+    first = kids_of(s, node, a, max(mode, EXACT))
+    if first < 0:
+        return first, mode
+    chosen = largest_excess(s, first, i, a, mode, rest, target)
+    while mode == EXACT and chosen != NONE:
+        if not refresh(s, n.info[n.kid[first + chosen]].belief, rest):
+            return NO_ROOM, mode
+        again = largest_excess(s, first, i, a, mode, rest, target)
+        if again == chosen:
+            break
+        chosen = again
+    if chosen == NONE:
+        return NONE, mode
+    kid = n.kid[first + chosen]
+    if mode == THRIFTY:
+        return kid, mode
+    j = mode
+    if mode == EXACT and n.hi.shape[1] > 1:
+        if best_option(s.space, s.beliefs, s.options, n.info[kid].belief, rest, False) == NONE:
+            return kid, THRIFTY
+        j = relaxation_behind(s, kid, rest)
+        s.counts[0].looks = s.counts[0].looks + 1
+        s.counts[0].priced = s.counts[0].priced + (1 if j > 1 else 0)
+    if not has_rays(s, j):
+        return kid, mode
+    end = follow_rays(s, kid, j, rest, target, node, share)
+    if mode == EXACT and j > EXACT:
+        within = relaxed_excess(s, kid, j, target) <= share * excess(s, kid, EXACT, rest, target)
+        if end == kid or within:
+            return kid, EXACT
+    return end, j
+
+
+# Trials
+
+
+@inner
+def want_level(s: Search, d: FloatArray) -> None:
+    """Note a budget at which a level would have helped."""
+    if s.counts[0].wanted < s.scratch.wanted.shape[0]:
+        for k in range(d.size):
+            s.scratch.wanted[s.counts[0].wanted, k] = d[k]
+        s.counts[0].wanted = s.counts[0].wanted + 1
+
+
+@inner
+def is_close(s: Search, node: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
+    """Whether a node with a budget is within the limit; `value` is the bound of its best affordable action."""
+    x, i = s.space, s.nodes.info[node].belief
+    if mode > EXACT:
+        return bool(min(value, s.nodes.hi[node, mode]) - s.nodes.lo[node, mode] <= limit)
+    option = best_option(x, s.beliefs, s.options, i, d, False)
+    if mode == THRIFTY and (option != NONE or value > -np.inf):
+        return option != NONE
+    bound = bound_at(s, node, d)
+    if value > -np.inf and (option == NONE or min(value, bound) - s.options.total[option, 0] > limit):
+        return False
+    least = x.worst if option == NONE else s.options.total[option, 0]
+    if bound - least > limit:
+        want_level(s, d)  # close at this very budget, not at the level above
+    return True
+
+
+@inner
+def raise_lo(s: Search, node: int) -> None:
+    """Let a node's relaxations know what its options are worth within its level."""
+    b, c, level = s.beliefs, s.options, s.nodes.info[node].level
+    option = b.info[s.nodes.info[node].belief].option
+    while option != NONE:
+        within = True
+        for k in range(c.sure.shape[1]):
+            if s.space.limited[k] and c.sure[option, k] > value_at(s.levels, level, k):
+                within = False
+        for mode in range(1, s.nodes.hi.shape[1]):
+            value = c.total[option, 0]
+            for k in range(c.sure.shape[1]):
+                value -= s.informed.multiplier[mode - 1, k] * c.total[option, 1 + k]
+            if within:
+                s.nodes.lo[node, mode] = max(s.nodes.lo[node, mode], value)
+        option = c.info[option].next
+
+
+@inner
+def learn(s: Search, node: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+    """Look for better options at a visited node; False if full."""
+    i = s.nodes.info[node].belief
+    if mode == THRIFTY:
+        return improve_thrift(s, i, d)
+    if mode > EXACT:
+        if not refresh(s, i, d):
+            return False
+        raise_lo(s, node)
+        return True
+    return improve(s, i, d, least_gain)
+
+
+@inner
+def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
+    """One trial from a belief with a budget."""
+    w, n = s.scratch, s.nodes
+    made = s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links
+    depth, moved, limit, least_gain = 0, False, target, tuning.least_gain * target
+    for k in range(budget.size):
+        w.left[0, k] = budget[k]
+    node = node_of(s, root, level_of(s.levels, budget))
+    if node == NO_ROOM:
+        return FULL
+    while node != NONE:
+        d = w.left[depth]
+        w.path[depth] = node
+        w.mode[depth] = mode
+        s.counts[0].visits = s.counts[0].visits + 1
+        before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
+        a, value = visit(s, node, mode, d, tuning)
+        if a == NO_ROOM or not learn(s, node, mode, d, least_gain):
+            return FULL
+        moved = moved or n.hi[node, column] < before - MOVE * abs(before)
+        depth += 1
+        if is_close(s, node, mode, d, value, limit) or a == NONE or depth == w.path.size:
+            break
+        limit /= s.space.discount
+        rest = w.left[depth]
+        if mode <= EXACT:
+            row = s.beliefs.info[n.info[node].belief].row
+            left_after(s.space, d, s.beliefs.cost[row, :, a], rest)
+        node, mode = next_step(s, node, a, mode, rest, limit, tuning.end_share)
+        if node == NO_ROOM:
+            return FULL
+        if mode > EXACT:
+            for k in range(d.size):
+                rest[k] = value_at(s.levels, n.info[node].level, k) if node != NONE else 0.0
+    for t in range(depth - 1, -1, -1):
+        node, mode, d = w.path[t], w.mode[t], w.left[t]
+        before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
+        if t < depth - 1 and back_up_all(s, node, column) == NO_ROOM:
+            return FULL
+        if not learn(s, node, mode, d, least_gain):
+            return FULL
+        moved = moved or n.hi[node, column] < before - MOVE * abs(before)
+    if moved or s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links > made:
+        s.counts[0].moved = number
+    return DONE
+
+
+# Sampled trials
+
+
+@inner
+def random(state: AnyArray) -> float:
+    """A number in [0, 1) from a counter (SplitMix64)."""
+    state[0] = state[0] + np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tuning: Tuning, chance: AnyArray) -> int:
+    """One trial by chance from a belief with a budget: plans for the beliefs that the policy meets."""
+    w, n, b, x = s.scratch, s.nodes, s.beliefs, s.space
+    depth, limit, weight = 0, tuning.least_gain * target, 1.0
+    for k in range(budget.size):
+        w.left[0, k] = budget[k]
+    node = node_of(s, root, level_of(s.levels, budget))
+    while True:
+        if node == NO_ROOM:
+            return FULL
+        d, i = w.left[depth], n.info[node].belief
+        w.path[depth] = node
+        s.counts[0].visits = s.counts[0].visits + 1
+        a, value = visit(s, node, EXACT, d, tuning)
+        if a == NO_ROOM or not refresh(s, i, d):
+            return FULL
+        depth += 1
+        option = best_option(x, b, s.options, i, d, False)
+        known = s.options.total[option, 0] if option != NONE else x.worst
+        weight *= x.discount
+        if a == NONE or (bound_at(s, node, d) - known) * weight <= target or depth == w.path.size:
+            break
+        if random(chance) < tuning.explore:
+            tried = int(random(chance) * b.reward.shape[1])
+            a = tried if affordable(s, i, tried, d) else a
+        elif option != NONE and random(chance) < 0.5:
+            a = s.options.info[option].action
+        row = b.info[i].row
+        if b.edge[row, a] == NONE and not expand(x, b, w, s.counts, i, a, tuning.least_weight):
+            return FULL
+        rest = w.left[depth]
+        if not left_after(x, d, b.cost[row, :, a], rest):
+            break
+        u, edge = random(chance), b.edge[row, a]
+        for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+            edge = e
+            u -= b.edge_prob[e]
+            if u < 0.0:
+                break
+        node = node_of(s, b.edge_child[edge], level_of(s.levels, rest))
+    for t in range(depth - 1, -1, -1):
+        node, d = w.path[t], w.left[t]
+        if back_up_all(s, node, EXACT) == NO_ROOM or not improve(s, n.info[node].belief, d, limit):
+            return FULL
+    return DONE
+
+
+@inner
+def work_done(s: Search) -> int:
+    """All work so far."""
+    c = s.counts[0]
+    return int(c.making_beliefs + c.testing_plans + c.making_plans + c.upper_backups)
+
+
+@inner
+def known(s: Search, i: int, d: FloatArray) -> float:
+    """The lower bound of belief i within a budget; where nothing is known to fit, what no value is below."""
+    option = best_option(s.space, s.beliefs, s.options, i, d, False)
+    return float(s.space.worst if option == NONE else s.options.total[option, 0])
+
+
+@kernel
+def search(
+    s: Search,
+    root: int,
+    budget: FloatArray,
+    epsilon: float,
+    tuning: Tuning,
+    work: int,
+    trials: int,
+    most_trials: int,
+    most_plans: int,
+    chance: AnyArray,
+) -> tuple[int, int]:
+    """Trials until the gap is at most epsilon, `work` or `most_trials` are done, room is short, or there are `most_plans`.
+
+    `trials` counts those of the whole search. Return why the search paused, and the new count. What a search does
+    depends on its own state alone, not on where it is paused.
+    """
+    stop = work_done(s) + work
+    node = node_of(s, root, level_of(s.levels, budget))
+    if node == NO_ROOM or not refresh(s, root, budget):
+        return FULL, trials
+    while work_done(s) < stop and trials < most_trials and trials - s.counts[0].moved < STILL:
+        if s.nodes.hi[node, EXACT] == -np.inf:
+            break
+        if s.counts[0].plans > most_plans:
+            return CROWDED, trials
+        s.counts[0].upper_backups = s.counts[0].upper_backups + 1  # a trial that changes nothing is work too
+        gap = s.nodes.hi[node, EXACT] - known(s, root, budget)
+        mode = EXACT
+        if best_option(s.space, s.beliefs, s.options, root, budget, False) == NONE:
+            mode = THRIFTY if trials % 2 == 0 else EXACT
+        elif gap <= epsilon:
+            break
+        share = tuning.share if trials % 4 < 2 else tuning.wide_share
+        if mode == EXACT and tuning.sampled > 0 and trials % (tuning.sampled + 1) > 0:
+            status = sampled_trial(s, root, budget, max(epsilon, tuning.share * gap), tuning, chance)
+            s.counts[0].moved = trials
+        else:
+            status = trial(s, root, budget, mode, max(epsilon, share * gap), tuning, trials)
+        if status == FULL:
+            return FULL, trials
+        trials += 1
+    return DONE, trials

@@ -1,0 +1,48 @@
+"""What a point-based search maximises, and which of its ideas are used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..._types import FloatArray
+from ...kernels.pointbased.trials import Tuning
+
+
+class Objective(NamedTuple):
+    """``μR − λ·C``, what a search maximises."""
+
+    reward: float  # μ
+    costs: FloatArray  # λ [K]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Ideas that can be switched off, and how far they go."""
+
+    merge: bool = True  # equal beliefs are stored once
+    classes: bool = True  # vectors and bounds live per observability class
+    informed: str = "tib"  # the informed bound to start from, where it is affordable: "mdp", "fib" or "tib"
+    rays: bool = True
+    lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
+    share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
+    wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound
+    sampled: int = 1  # trials by chance, which meet the beliefs that the policy meets, for each one by bounds
+    explore: float = 0.1  # chance of an action at random in those
+    forget: bool = True  # take idle plans off the lists
+    least_weight: float = 0.02
+    end_share: float = 0.25
+    least_gain: float = 1e-3
+
+    def tuning(self) -> Tuning:
+        """What the kernels are told."""
+        return Tuning(
+            share=float(self.share),
+            wide_share=float(self.wide_share),
+            least_weight=self.least_weight if self.rays else 2.0,
+            end_share=self.end_share,
+            least_gain=self.least_gain,
+            all_actions=not self.lazy_actions,
+            sampled=int(self.sampled),
+            explore=float(self.explore),
+        )

@@ -1,0 +1,299 @@
+"""The point-based search over beliefs and budget levels: bounds on one objective, and options that attain the lower one.
+
+Built from a model, an objective ``μR − λ·C`` and budgets. Without budgets it is SARSOP's search; with them, that of ARCS.
+It starts from an informed bound (above) and blind plans (below), and `search` runs trials of `kernels.pointbased.trials`
+until a gap is reached or the caller stops it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import beliefs
+from ..._types import BoolArray, FloatArray, IntArray
+from ...bounds.blind import largest_sure_costs
+from ...bounds.fib import fib_vectors
+from ...bounds.mdp import mdp_q_values
+from ...bounds.starting import cost_fib_vectors
+from ...classes import in_class_order, observability_classes, one_class
+from ...kernels.pointbased import arrays, nodes, options, trials
+from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Informed, Search
+from ...kernels.pointbased.beliefs import SAME, intern
+from ...kernels.pointbased.levels import level_at
+from ...model import CPOMDP
+from . import storage
+from .levels import build_levels, level_values, with_levels
+from .options import Objective, SearchOptions
+
+_ROUNDS = 10  # of backups over all nodes after a change of objective
+_NO_LIMIT = 2**62
+_FIRST_FORGET = 500  # plans made before idle ones are looked for
+_TINY = 1e-7  # of a budget is next to nothing
+_LATE = 1e-5  # discount from which on it does not matter what next to nothing has grown to
+_STEP_COSTS = 8  # different costs of a step that levels are made for
+
+
+class PointBasedSearch:
+    """Beliefs, bounds and options for one model, objective and budget; `root` is the initial belief, until it is moved."""
+
+    parts: Search
+
+    def __init__(
+        self,
+        model: CPOMDP,
+        objective: Objective,
+        budget: FloatArray | None = None,
+        search_options: SearchOptions | None = None,
+        memory_limit: float = np.inf,
+        n_levels: int = 128,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.memory_limit = memory_limit
+        self.out_of_memory = False  # whether the search ended for want of memory
+        self.objective = objective
+        self.options = search_options or SearchOptions()
+        self.trials = 0
+        self.classes = observability_classes(model) if self.options.classes else one_class(model)
+        self.ordered = in_class_order(model, self.classes)
+        m, n_costs = self.ordered.arrays, model.n_costs
+        objective_gain = self._objective_gain()
+        # A search under a budget, or without costs, has the reward for its objective: one row does for both.
+        self._keeps_reward = budget is None and (n_costs > 0 or objective.reward != 1)
+        rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None], m.cost]
+        unlimited = np.full(n_costs, np.inf)
+        space = storage.build_space(
+            self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), unlimited, unlimited
+        )
+        most = largest_sure_costs(space.peak, space.seen_ptr, space.seen_class, model.discount)
+        self.cap = np.maximum(most[self.classes.reachable].max(axis=0), 1e-300)
+        self.budget = unlimited if budget is None else np.array(budget, dtype=np.float64)
+        self.limited: BoolArray = self.budget < self.cap
+        space = storage.build_space(
+            self.ordered,
+            self.classes,
+            np.concatenate(rows),
+            self._least_costs() if self.limited.any() else np.zeros((n_costs, 0, 0)),
+            np.where(self.limited, self.budget, np.inf),
+            self.cap,
+            self.options.merge,
+        )
+        informed = self._informed(np.zeros((1, n_costs)))
+        n_modes = 1 + (len(informed.multiplier) if space.varies else 0)
+        tiny, trifle = self._tiny(space)
+        counts = np.zeros(1, dtype=arrays.COUNTS)
+        counts["free_option"] = NONE
+        # Beyond this many steps nothing is left of a budget or a reward but rounding.
+        depth = 2 if model.discount == 0 else int(min(np.log(1e-14) / np.log(model.discount) + 2, 1e6))
+        self.parts = Search(
+            space=space,
+            informed=informed,
+            levels=build_levels(self._level_values(space, n_levels), tiny, trifle),
+            beliefs=storage.build_beliefs(space),
+            nodes=storage.build_nodes(n_modes, model.n_actions),
+            plans=storage.build_plans(self.ordered, space, counts),
+            options=storage.build_options(n_costs),
+            scratch=storage.build_scratch(space, n_modes, depth),
+            counts=counts,
+        )
+        self._chance = np.array([seed * 0x9E3779B9 + 1], dtype=np.uint64)
+        b = beliefs.initial(self.ordered)
+        self._make_room()
+        self.root = int(intern(space, self.parts.beliefs, counts, *b, b.states.size))
+        self._set_root()
+        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.options.forget else _NO_LIMIT
+
+    # Bounds
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the objective at the root; −inf while nothing is known to keep the budget."""
+        best = self.best_option
+        return float(self.parts.options.total[best, 0]) if best != NONE else -np.inf
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on the objective at the root; −inf if nothing can keep the budget."""
+        return float(self.parts.nodes.hi[self._root_node, EXACT])
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower bound."""
+        return self.upper - self.lower if self.upper > -np.inf else 0.0
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that no policy keeps the budget."""
+        return self.upper == -np.inf
+
+    @property
+    def needed(self) -> FloatArray:
+        """Least budget of each cost that is not ruled out, [K]."""
+        return np.array(self.parts.beliefs.least[self.root])
+
+    @property
+    def slack(self) -> float:
+        """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound.
+
+        Beliefs that differ by δ in sum differ in value by at most δ times the span of the values; each backup may add
+        that much, and the roundings of its sums, to a bound.
+        """
+        x, f = self.parts.space, self.parts.informed
+        blind = self.parts.plans.value[: x.gain.size]
+        finite = f.corner[np.isfinite(f.corner)]
+        highest, lowest = float(finite.max()), float(blind.min())
+        priced = float((f.multiplier @ np.where(self.limited, self.cap, 0.0)).max())
+        largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + priced
+        return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
+
+    # Options at the root
+
+    @property
+    def root_options(self) -> list[int]:
+        """The options of the root, none of which dominates another."""
+        info = self.parts.options.info
+        found, option = [], int(self.parts.beliefs.info["option"][self.root])
+        while option != NONE:
+            found.append(option)
+            option = int(info["next"][option])
+        return found
+
+    @property
+    def best_option(self) -> int:
+        """The option that attains the lower bound, or NONE."""
+        return int(options.best_at(self.parts, self.root, self.budget))
+
+    # Work and sizes
+
+    @property
+    def work(self) -> int:
+        """Work done, in elementary steps."""
+        return sum(self.profile.values())
+
+    @property
+    def profile(self) -> dict[str, int]:
+        """Work done, in elementary steps, by what it was done for."""
+        return {name.replace("_", " "): int(self.parts.counts[name][0]) for name in WORK}
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of beliefs, and of plans and options."""
+        counts = self.parts.counts
+        return int(counts["beliefs"][0]), int(counts["plans"][0])
+
+    @property
+    def memory(self) -> int:
+        """Bytes allocated."""
+        s = self.parts
+        return storage.memory(s.beliefs, s.nodes, s.plans, s.options)
+
+    # Search
+
+    @property
+    def still(self) -> bool:
+        """Whether more trials would change nothing."""
+        return self.trials - int(self.parts.counts["moved"][0]) >= trials.STILL
+
+    def search(self, epsilon: float, work: int, share: float | None = None, most_trials: int = _NO_LIMIT) -> None:
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
+        stop = self.work + work
+        tuning = self.options.tuning()
+        if share is not None:
+            tuning = tuning._replace(share=share, wide_share=share)
+        while self.work < stop and self.gap > epsilon and not self.out_of_memory:
+            if self.still or self.trials >= most_trials or self.infeasible:
+                break
+            status, self.trials = trials.search(
+                self.parts,
+                self.root,
+                self.budget,
+                epsilon,
+                tuning,
+                stop - self.work,
+                self.trials,
+                most_trials,
+                self._most_plans,
+                self._chance,
+            )
+            if status == trials.FULL:
+                self._make_room()
+            if status == trials.CROWDED:
+                self.forget()
+
+    def forget(self) -> None:
+        """Take plans off the lists that are best at no opened belief, once there are many more than at the last look."""
+        listed = options.forget_idle(self.parts)
+        self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
+
+    def refine(self, values: list[FloatArray]) -> None:
+        """Add levels, and let nodes look their children up again."""
+        levels = with_levels(self.parts.levels, values)
+        self.parts = self.parts._replace(levels=levels)
+        self.parts.nodes.kids[: int(self.parts.counts["node_rows"][0])] = NONE
+        self.parts.counts["kids"] = 0
+
+    # Arrays
+
+    def _make_room(self) -> None:
+        """More room wherever one more step or plan may not fit."""
+        more = storage.grown(self.parts, self.memory_limit)
+        self.out_of_memory = more is None
+        self.parts = more or self.parts
+
+    def _set_root(self) -> None:
+        level = int(level_at(self.parts.levels, self.budget))
+        self._root_node = int(nodes.root_node(self.parts, self.root, level))
+        while self._root_node == NO_ROOM or not options.refresh_at(self.parts, self.root, self.budget):
+            self._make_room()
+            self._root_node = int(nodes.root_node(self.parts, self.root, level))
+
+    def _tiny(self, x: arrays.Space) -> tuple[FloatArray, FloatArray]:
+        """The least level of each cost, and what is a trifle there; NaN where that would be no trifle."""
+        tiny = np.where(self.limited & (self.budget > 0), _TINY * self.budget, np.nan)
+        trifle = tiny / _LATE
+        return tiny, trifle
+
+    def _level_values(self, x: arrays.Space, n: int) -> list[FloatArray]:
+        """About n levels for each cost that has a budget."""
+        found = []
+        for k in range(self.model.n_costs):
+            if not self.limited[k]:
+                found.append(np.array([np.inf]))
+                continue
+            of_states = np.unique(self.ordered.cost[k])
+            costs = of_states if of_states.size <= _STEP_COSTS else np.unique(x.floor[..., k])[:_STEP_COSTS]
+            found.append(level_values(self.budget[k], costs, self.model.discount, self.cap[k], n, _TINY * self.budget[k]))
+        return found
+
+    def _least_costs(self) -> FloatArray:
+        """Vectors [K, S, A] below the least expected costs, or [K, 0, 0] if they are all zero."""
+        n_costs = self.model.n_costs
+        vectors = np.stack([cost_fib_vectors(self.ordered, k).T for k in range(n_costs)])
+        return np.ascontiguousarray(vectors) if vectors.min(axis=2).any() else np.zeros((n_costs, 0, 0))
+
+    def _objective_gain(self) -> FloatArray:
+        """μR − λ·C, [S, A]."""
+        m = self.ordered.arrays
+        return np.asarray(self.objective.reward * m.reward - np.tensordot(self.objective.costs, m.cost, axes=1))
+
+    def _informed(self, multipliers: FloatArray) -> Informed:
+        m = self.ordered.arrays
+        corner = []
+        for multiplier in multipliers:
+            gain = self._objective_gain() - np.tensordot(multiplier, m.cost, axes=1)
+            target = self.ordered._changed(arrays=m._replace(reward=gain))
+            corner.append(np.ascontiguousarray(fib_vectors(target).T))
+        none = np.zeros(0, dtype=np.int64)
+        n_costs = self.model.n_costs
+        return Informed(
+            multiplier=np.array(multipliers),
+            cost=np.zeros(len(multipliers), dtype=np.int64),
+            value=np.full((max(n_costs, 1), 1), np.inf),
+            corner=np.stack(corner)[:, None],
+            delayed=np.zeros((len(multipliers), 0, 1, self.model.n_actions)),
+            ptr=np.zeros(1, dtype=np.int64),
+            obs=none.astype(np.int32),
+            prob=np.zeros(0),
+            belief=none.astype(np.int32),
+            root=0,
+        )

@@ -1,0 +1,232 @@
+"""The arrays of a search: the model in class order, room for all that is found, and how it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import AnyArray, FloatArray
+from ...bounds.blind import blind_sure_costs, blind_vectors
+from ...classes import Classes
+from ...kernels import classes as class_kernels
+from ...kernels.pointbased import arrays as a
+from ...kernels.pointbased import beliefs as belief_kernels
+from ...kernels.pointbased import nodes as node_kernels
+from ...model import CPOMDP
+
+_DEPTH = 4096  # steps of a trial at most
+_NESTED = 256  # rays upon rays that one expansion follows
+_ROOM = 1024  # of anything, to begin with
+_LARGE = 1 << 28  # bytes from which on arrays grow by a quarter only
+_STEP = 64  # rows that one step may open
+_WANTED = 16  # levels that are asked for before more of them are made
+
+
+def build_space(
+    model: CPOMDP,
+    classes: Classes,
+    gain: FloatArray,
+    least_cost: FloatArray,
+    budget: FloatArray,
+    cap: FloatArray,
+    merge: bool = True,
+) -> a.Space:
+    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``budget [K]``, inf: unlimited."""
+    m, n_classes = model.arrays, classes.n_classes
+    class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
+    seen_ptr = np.zeros(n_classes * model.n_actions + 1, dtype=np.int64)
+    scratch, none = np.empty(model.n_observations, dtype=np.int64), np.empty(0, dtype=np.int64)
+    class_kernels.list_observations(m, class_of, classes.start, scratch, seen_ptr, none, none)
+    seen_obs, seen_class = (np.empty(seen_ptr[-1], dtype=np.int64) for _ in range(2))
+    class_kernels.list_observations(m, class_of, classes.start, scratch, seen_ptr, seen_obs, seen_class)
+    peak, floor = (
+        np.ascontiguousarray(np.moveaxis(bound.reduceat(m.cost, classes.start[:-1], axis=1), 0, 2))
+        for bound in (np.maximum, np.minimum)
+    )
+    limited = budget < cap
+    return a.Space(
+        model=m,
+        discount=model.discount,
+        class_of=class_of,
+        start=classes.start,
+        seen_ptr=seen_ptr,
+        seen_obs=seen_obs,
+        seen_class=seen_class,
+        gain=gain,
+        peak=peak,
+        floor=floor,
+        least_cost=least_cost,
+        limited=limited.astype(np.int64),
+        cap=cap,
+        worst=float(gain[0].min() / (1 - model.discount)) - 1.0,
+        varies=bool((peak != floor)[classes.reachable][..., limited].any()),
+        merge=bool(merge),
+    )
+
+
+def build_scratch(x: a.Space, n_modes: int, depth: int) -> a.Scratch:
+    """Working memory for a space."""
+    n, k, n_actions = len(x.class_of), len(x.limited), x.gain.shape[2]
+    depth = min(depth, _DEPTH)
+    return a.Scratch(
+        acc=np.zeros(n),
+        touched=np.empty(n, dtype=np.int32),
+        state=np.empty(n, dtype=np.int32),
+        prob=np.empty(n),
+        mass=np.zeros(len(x.start) - 1),
+        by_obs=np.zeros(x.model.n_observations, dtype=np.int64),
+        stack=np.empty(_NESTED, dtype=np.int64),
+        hint=np.empty((n_modes, n_actions)),
+        own=np.empty(n_actions),
+        need=np.empty(k),
+        rest=np.empty(k),
+        spare=np.empty(k),
+        unlimited=np.full(k, np.inf),
+        path=np.empty(depth, dtype=np.int64),
+        mode=np.empty(depth, dtype=np.int64),
+        left=np.empty((depth, k)),
+        wanted=np.empty((_WANTED, k)),
+    )
+
+
+def build_beliefs(x: a.Space) -> a.Beliefs:
+    """A store without beliefs."""
+    n_actions, k, largest = x.gain.shape[2], len(x.limited), int(np.diff(x.start).max())
+    entries = _ROOM + 8 * largest
+    return a.Beliefs(
+        info=np.empty(_ROOM, dtype=a.BELIEF),
+        least=np.empty((_ROOM, k)),
+        asked=np.empty((_ROOM, k)),
+        state=np.empty(entries, dtype=np.int32),
+        prob=np.empty(entries),
+        reward=np.empty((_ROOM, n_actions)),
+        cost=np.empty((_ROOM, k, n_actions)),
+        edge=np.empty((_ROOM, n_actions), dtype=np.int32),
+        degree=np.empty((_ROOM, n_actions), dtype=np.int32),
+        edge_child=np.empty(_ROOM, dtype=np.int32),
+        edge_obs=np.empty(_ROOM, dtype=np.int32),
+        edge_prob=np.empty(_ROOM),
+        table=np.full(4 * _ROOM, a.NONE, dtype=np.int32),
+    )
+
+
+def build_nodes(n_modes: int, n_actions: int) -> a.Nodes:
+    """Room for nodes."""
+    return a.Nodes(
+        info=np.empty(_ROOM, dtype=a.NODE),
+        hi=np.empty((_ROOM, n_modes)),
+        lo=np.empty((_ROOM, n_modes)),
+        q=np.empty((_ROOM, n_modes, n_actions)),
+        kids=np.empty((_ROOM, 2, n_actions), dtype=np.int32),
+        kid=np.empty(_ROOM, dtype=np.int32),
+        table=np.full(4 * _ROOM, a.NONE, dtype=np.int32),
+    )
+
+
+def build_options(n_costs: int) -> a.Options:
+    """Room for options."""
+    return a.Options(
+        info=np.empty(_ROOM, dtype=a.OPTION),
+        total=np.empty((_ROOM, 1 + n_costs)),
+        sure=np.empty((_ROOM, n_costs)),
+        link=np.empty(_ROOM, dtype=np.int32),
+    )
+
+
+def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
+    """The blind plans: plan c*A + a is action a for ever, from class c."""
+    sizes, n_actions = np.diff(x.start), model.n_actions
+    n_classes, rows, n_costs = len(sizes), len(x.gain), model.n_costs
+    n_plans, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
+    n_values = int(sizes.sum()) * n_actions * rows
+    vectors = blind_vectors(model, x.gain)  # [A, rows, S]
+    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)  # [n_classes, A, K]
+
+    pair = np.arange(n_plans)
+    info = np.empty(n_plans + _ROOM, dtype=a.PLAN)
+    info["cls"][:n_plans], info["action"][:n_plans] = np.divmod(pair, n_actions)
+    info["links"][:n_plans] = x.seen_ptr[:-1]
+    info["older"][:n_plans] = np.where(pair % n_actions == 0, a.NONE, pair - 1)
+    info["values"][:n_plans] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
+
+    value = np.empty(n_values + _ROOM + 64 * int(sizes.max()) * rows)
+    default = np.empty(n_classes, dtype=np.int64)
+    for c in range(n_classes):
+        block = vectors[:, :, x.start[c] : x.start[c + 1]]
+        at = info["values"][c * n_actions]
+        value[at : at + block.size] = block.ravel()
+        # What nobody foresaw is met with the least sure cost, then the best value on average.
+        least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
+        default[c] = c * n_actions + np.lexsort((-block[:, 0].mean(axis=1), least))[0]
+
+    link = np.empty(n_links + _ROOM, dtype=np.int32)
+    link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))
+    all_sure = np.zeros((len(info), n_costs))
+    all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
+    counts["plans"], counts["plan_values"], counts["plan_links"] = n_plans, n_values, n_links
+    return a.Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
+
+
+def memory(*parts: NamedTuple) -> int:
+    """Bytes allocated."""
+    return sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
+
+
+def lengthen(arrays: Sequence[AnyArray], n: int) -> None:
+    """Give arrays n rows, in place: where they are large the system moves no byte."""
+    for array in arrays:
+        if len(array) < n:
+            # Nobody else holds them: kernels let go of what they were called with.
+            array.resize((n, *array.shape[1:]), refcheck=False)
+
+
+def grown(s: a.Search, limit: float) -> a.Search | None:
+    """The search with more room for one more step or plan; None if that takes more than `limit` bytes.
+
+    Arrays grow in place; only hash tables are other ones.
+    """
+    b, n, g, c = s.beliefs, s.nodes, s.plans, s.options
+    n_obs, largest = s.space.model.n_observations, int(np.diff(s.space.start).max())
+    wanted: list[tuple[list[AnyArray], str, int]] = [
+        ([b.info, b.least, b.asked], "beliefs", 3 * n_obs),
+        ([b.state, b.prob], "pool", 3 * n_obs * largest),
+        ([b.edge_child, b.edge_obs, b.edge_prob], "edges", n_obs),
+        ([b.reward, b.cost, b.edge, b.degree], "belief_rows", _STEP),
+        ([n.info, n.hi, n.lo], "nodes", 3 * n_obs + _STEP),
+        ([n.q, n.kids], "node_rows", _STEP),
+        ([n.kid], "kids", n_obs),
+        ([g.info, g.sure], "plans", 1),
+        ([g.value], "plan_values", largest * len(s.space.gain)),
+        ([g.link], "plan_links", n_obs),
+        ([c.info, c.total, c.sure], "options", _STEP),
+        ([c.link], "option_links", n_obs),
+    ]
+    growth, added = [], 0
+    for arrays, count, needed in wanted:
+        in_use, room = int(s.counts[count][0]), len(arrays[0])
+        if in_use + needed > room:
+            size = sum(array.nbytes for array in arrays)
+            more = max(int((2.0 if size < _LARGE else 1.25) * room), in_use + 2 * needed)
+            growth.append((arrays, more))
+            added += size * (more - room) // room
+    if memory(b, n, g, c) + added > limit:
+        return None
+    try:
+        for arrays, more in growth:
+            lengthen(arrays, more)
+        if 2 * len(b.info) > len(b.table):
+            b = b._replace(table=_empty_table(len(b.info)))
+            belief_kernels.rehash(b, int(s.counts["beliefs"][0]))
+        if 2 * len(n.info) > len(n.table):
+            n = n._replace(table=_empty_table(len(n.info)))
+            node_kernels.rehash_nodes(s._replace(nodes=n))
+    except MemoryError:
+        return None
+    return s._replace(beliefs=b, nodes=n)
+
+
+def _empty_table(n: int) -> AnyArray:
+    """A hash table for n entries, at most half full."""
+    return np.full(1 << (2 * n - 1).bit_length(), a.NONE, dtype=np.int32)
