@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from informed_reference import Case, corner_step, fib_step, mdp_step, ordered, step, tib_step
 
+import rcpomdp as rc
+from rcpomdp.bounds import fib_vectors
 from rcpomdp.bounds.informed import (
     Effort,
     TighterBound,
+    budget_levels,
     fib_over_levels,
     mdp_over_levels,
     mdp_q_over_levels,
+    no_levels,
     tib_over_levels,
 )
-from reference import tolerance
+from rcpomdp.bounds.one_step import one_step_beliefs
+from reference import dense, tolerance
 from strategies import cpomdps, lively_models
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=25)
@@ -149,3 +155,71 @@ def test_no_admissible_policy_gains_more(case: Case) -> None:
             (b[b > 0] @ vectors[level][b > 0]).max(),
         ):
             assert upper >= least - 1e-9
+
+
+@SETTINGS
+@given(cases(discounts=(0.0, 0.5, 0.95)))
+def test_the_unlimited_level_is_the_plain_bound(case: Case) -> None:
+    model = case.dense.model._changed(arrays=case.dense.model.arrays._replace(reward=case.gain))
+    vectors = fib_over_levels(model, case.gain, case.levels)[-1]
+    by = 1e-4 * max(1.0, float(np.abs(case.gain).max()))
+    np.testing.assert_allclose(vectors, fib_vectors(model).T, atol=by)
+    np.testing.assert_allclose(vectors, fib_over_levels(model, case.gain, no_levels(model))[0], atol=by)
+
+
+@SETTINGS
+@given(cases())
+def test_what_has_ended_is_worth_nothing_and_what_is_not_allowed_minus_infinity(case: Case) -> None:
+    value, vectors, tighter = solve(case)
+    ended = case.dense.model.terminal
+    for bounds in (value, vectors, tighter.corner):
+        assert (bounds[:, ended] == 0.0).all()
+    for level in range(len(value)):
+        for s in range(len(case.gain)):
+            for a in range(case.gain.shape[1]):
+                if step(case, case.levels.class_of[s], a, level) < 0:
+                    assert vectors[level, s, a] == tighter.corner[level, s, a] == -np.inf
+
+
+def test_no_policy_is_admissible_where_every_action_costs_more_for_ever() -> None:
+    """Each step costs 1, 2 in all: below that every policy must overspend some day, and with it none ever does."""
+    model = rc.CPOMDP(
+        transition=[[[1.0]]], observation=[[[1.0]]], reward=[[1.0]], cost=[[1.0]], initial_belief=[1.0], discount=0.5
+    )
+    values = np.array([0.5, 1.0, 1.5, 1.75, 2.0, np.inf])
+    levels = budget_levels(values, np.array([[1.0]]), np.zeros(1, dtype=np.int64), 0.5)
+    expected = [[-np.inf]] * 4 + [[2.0]] * 2
+    np.testing.assert_allclose(mdp_over_levels(model, model.reward, levels), expected)
+    np.testing.assert_allclose(fib_over_levels(model, model.reward, levels)[:, :, 0], expected)
+
+
+def test_levels_must_increase_and_end_unlimited() -> None:
+    for values in ([1.0, 2.0], [2.0, 1.0, np.inf], []):
+        with pytest.raises(ValueError, match="levels must increase"):
+            budget_levels(np.array(values), np.zeros((1, 1)), np.zeros(1, dtype=np.int64), 0.9)
+    with pytest.raises(ValueError, match="each class"):
+        budget_levels(np.array([np.inf]), np.zeros((1, 1)), np.ones(1, dtype=np.int64), 0.9)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("hallway", 1.18765), ("tiger-grid", 2.57615), ("maze20", 69.3366)])
+def test_known_values_without_levels(name: str, expected: float) -> None:
+    """A prototype that shares no code stopped at 1.1893 and 2.5768 on its way down to the first two."""
+    model = rc.problems.make(name)
+    one_step = one_step_beliefs(model, np.zeros(model.n_states, dtype=np.int32))
+    assert one_step is not None
+    bound = tib_over_levels(model, model.reward, no_levels(model), one_step)
+    assert float(bound.root(one_step)[0]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_known_values_over_levels() -> None:
+    """maze20 with a budget of 3, λ = 4 and m = 8; the same prototype had 44.6 and 41.8 before it settled."""
+    model = rc.problems.make("maze20", budget=3.0)
+    gamma, cap = model.discount, float(model.cost.max()) / (1 - model.discount)
+    finite = [3.0 * gamma ** (-i / 8) for i in range(-227, 200) if 3.0 * gamma ** (-i / 8) < cap]
+    case = ordered(dense(model), np.array([*finite, np.inf]), price=4.0)
+    args, at = (case.dense.model, case.gain, case.levels), finite.index(3.0)
+    vectors = fib_over_levels(*args)
+    bound = tib_over_levels(*args, case.one_step, start=vectors)
+    b = case.dense.model.initial_belief
+    assert (b[b > 0] @ vectors[at][b > 0]).max() + 12 == pytest.approx(44.2508, rel=1e-5)
+    assert bound.root(case.one_step)[at] + 12 == pytest.approx(41.7596, rel=1e-5)

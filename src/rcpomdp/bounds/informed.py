@@ -91,15 +91,25 @@ def no_levels(model: CPOMDP) -> Levels:
 
 
 class Effort:
-    """How long to go on: a number of sweeps for each bound, and a deadline, which is looked at every 0.1 s or so."""
+    """How long to go on: sweeps of each bound, a deadline, looked at every 0.1 s or so, and the least fall that counts.
 
-    def __init__(self, max_sweeps: int = 1000, deadline: Callable[[], bool] | None = None) -> None:
+    The last is relative to the largest gain, times ``min(1, 10(1−γ))``.
+    """
+
+    def __init__(
+        self, max_sweeps: int = 1000, deadline: Callable[[], bool] | None = None, relative: float = _RELATIVE
+    ) -> None:
         self.max_sweeps = max_sweeps
+        self.relative = relative
         self._deadline = deadline
 
     def over(self) -> bool:
         """Whether the deadline is reached."""
         return self._deadline is not None and self._deadline()
+
+    def tolerance(self, model: CPOMDP, gain: FloatArray) -> float:
+        """The least fall that counts."""
+        return self.relative * float(np.abs(gain).max()) * min(1.0, 10 * (1 - model.discount))
 
 
 _ALL = Effort()
@@ -120,11 +130,11 @@ def mdp_over_levels(model: CPOMDP, gain: FloatArray, levels: Levels, effort: Eff
     n_levels, n = len(levels.values), model.n_states
     value = np.tile(mdp_q_values(model._changed(arrays=m)).max(axis=1), (n_levels, 1))
     peak = np.abs(value).max(axis=1)
-    settled, fall = _tolerance(model, gain), np.full(n_levels, np.inf)
+    settled, fall = effort.tolerance(model, gain), np.full(n_levels, np.inf)
     leads_to = _leads_to(levels)
     chunk = max(1, _SLICE * n // max(1, len(m.t_next)))
     for sweep in range(effort.max_sweeps):
-        due = leads_to @ (fall > settled)
+        due = leads_to @ (fall > settled) | (sweep == 0)  # no step at all may lead from a level
         due[-1] = False
         if not due.any():
             break
@@ -246,12 +256,13 @@ class _Sweeps:
     ) -> None:
         self.discount, self.points, self.steps, self.x, self.effort = model.discount, points, levels.steps, x, effort
         self.ends = bool(model.terminal.any())
-        self.settled = _tolerance(model, points.gain)
+        self.settled = effort.tolerance(model, points.gain)
         self.table = _table(q)
         self.sweeps = 0
         n_actions = q.shape[2]
-        self.acc = np.empty(n_actions)
-        entries = np.diff(x.single_ptr) + n_actions * np.diff(x.mixed_ptr[x.group_ptr]) + 1
+        entries = (
+            np.diff(x.single_ptr.astype(np.int64)) + n_actions * np.diff(x.mixed_ptr[x.group_ptr].astype(np.int64)) + 1
+        )
         self.work = np.concatenate([[0], np.cumsum(entries.reshape(-1, n_actions).sum(axis=1))])
 
     def settle(self, every: bool) -> None:
@@ -279,9 +290,7 @@ class _Sweeps:
         return False
 
     def _sweep(self, steps: Steps, table: Table, points: Points, part: tuple[int, int, int, int]) -> int:
-        return int(
-            informed.sweep(self.x, points, steps, self.discount, table, self.acc, self.settled, self.sweeps, *part)
-        )
+        return int(informed.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
 
     def _settle_shifted(self) -> bool:
         """Settle the unlimited level of a process that cannot end; False if the effort is over.
@@ -344,12 +353,12 @@ def _branching(
 ) -> Branching | None:
     """What follows n points, with room for so many entries; None if the deadline is reached before it is filled."""
     x = Branching(
-        single_ptr=np.zeros(n * n_actions + 1, dtype=np.int64),
-        single=np.empty(entries, dtype=np.int32),
+        single_ptr=np.zeros(n * n_actions + 1, dtype=np.uint64),
+        single=np.empty(entries, dtype=np.uint32),
         single_weight=np.empty(entries),
-        group_ptr=np.zeros(n * n_actions + 1, dtype=np.int64),
-        mixed_ptr=np.zeros(entries // 2 + 1, dtype=np.int64),
-        mixed=np.empty(entries + 1, dtype=np.int32),  # a single point is written here first
+        group_ptr=np.zeros(n * n_actions + 1, dtype=np.uint64),
+        mixed_ptr=np.zeros(entries // 2 + 1, dtype=np.uint64),
+        mixed=np.empty(entries + 1, dtype=np.uint32),  # a single point is written here first
         mixed_weight=np.empty(entries + 1),
         terms=np.empty(n * n_actions, dtype=np.int64),
     )
@@ -393,7 +402,3 @@ def _monotone(values: FloatArray) -> FloatArray:
 def _peak(values: FloatArray) -> float:
     """The largest finite size."""
     return float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))
-
-
-def _tolerance(model: CPOMDP, gain: FloatArray) -> float:
-    return _RELATIVE * float(np.abs(gain).max()) * min(1.0, 10 * (1 - model.discount))

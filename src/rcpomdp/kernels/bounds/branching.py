@@ -3,13 +3,15 @@
 After (point i, action a) each observation leads to a mixture of points. One that leads to a single point j adds
 ``w V(j)``; whichever observations do, their weights are added. A true mixture is a group and adds
 ``max_a' Σ_j w_j Q(j, a')``.
+
+Pointers and points are unsigned: a signed index may be negative, and looking whether it is takes two thirds of a sweep.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..._types import FloatArray, IndexArray, IntArray
+from ..._types import FloatArray, IndexArray, IntArray, UnsignedArray, UnsignedIndexArray
 from ..arrays import ModelArrays
 from ..jit import inner, kernel
 from .one_step import Rows, gather, sort_by_key
@@ -21,12 +23,12 @@ SINGLES, GROUPS, MIXED = range(3)
 class Branching(NamedTuple):
     """Rows ``i*A + a`` of what follows point i under action a; all weights are positive."""
 
-    single_ptr: IntArray  # [n*A + 1] where the single points of a row start
-    single: IndexArray  # point
+    single_ptr: UnsignedArray  # [n*A + 1] where the single points of a row start
+    single: UnsignedIndexArray  # point
     single_weight: FloatArray
-    group_ptr: IntArray  # [n*A + 1] where the groups of a row start
-    mixed_ptr: IntArray  # [groups + 1] where the points of a group start
-    mixed: IndexArray  # point
+    group_ptr: UnsignedArray  # [n*A + 1] where the groups of a row start
+    mixed_ptr: UnsignedArray  # [groups + 1] where the points of a group start
+    mixed: UnsignedIndexArray  # point
     mixed_weight: FloatArray
     terms: IntArray  # [n*A] how many products were added to make a row: what rounding may multiply
 

@@ -141,26 +141,23 @@ def _is_due(x: Branching, t: Table, row: int, up: int, done: int) -> bool:
 
 
 @inner
-def _backup(x: Branching, p: Points, discount: float, t: Table, i: int, a: int, up: int, acc: FloatArray) -> float:
+def _backup(x: Branching, p: Points, discount: float, t: Table, i: int, a: int, up: int) -> float:
     """``g(i, a) + γ Σ_o max_a' Σ_j w_oj Q(j, a')`` with Q at level `up`, rounded up; what is best there is wanted."""
-    n_actions = acc.size
+    n_actions = p.gain.shape[1]
     row = i * n_actions + a
     q, v, wanted = t.q[up], t.v[up], t.wanted[up]
     total = 0.0
     for e in range(x.single_ptr[row], x.single_ptr[row + 1]):
         total += x.single_weight[e] * v[x.single[e]]
     for g in range(x.group_ptr[row], x.group_ptr[row + 1]):
+        best, most = 0, -np.inf
         for b in range(n_actions):
-            acc[b] = 0.0
-        for e in range(x.mixed_ptr[g], x.mixed_ptr[g + 1]):
-            w, j = x.mixed_weight[e], x.mixed[e]
-            for b in range(n_actions):
-                acc[b] += w * q[j, b]
-        best = 0
-        for b in range(1, n_actions):
-            if acc[b] > acc[best]:
-                best = b
-        total += acc[best]
+            value = 0.0
+            for e in range(x.mixed_ptr[g], x.mixed_ptr[g + 1]):
+                value += x.mixed_weight[e] * q[x.mixed[e], b]
+            if value > most:
+                best, most = b, value
+        total += most
         for e in range(x.mixed_ptr[g], x.mixed_ptr[g + 1]):
             wanted[x.mixed[e], best] = True
     size = abs(p.gain[i, a]) + t.peak[up]
@@ -187,7 +184,6 @@ def _refresh(
     steps: Steps,
     discount: float,
     t: Table,
-    acc: FloatArray,
     settled: float,
     now: int,
     level: int,
@@ -199,10 +195,10 @@ def _refresh(
     if before == -np.inf:
         return 0
     up = steps.level[steps.kind[p.cls[i], a], level]
-    if not _is_due(x, t, i * acc.size + a, up, t.done[level, i, a]):
+    if not _is_due(x, t, i * p.gain.shape[1] + a, up, t.done[level, i, a]):
         return 0
     t.done[level, i, a] = now
-    value = _backup(x, p, discount, t, i, a, up, acc)
+    value = _backup(x, p, discount, t, i, a, up)
     if value < before:
         _lower(t, level, i, a, value, settled, now)
     return 1
@@ -215,7 +211,6 @@ def sweep(
     steps: Steps,
     discount: float,
     t: Table,
-    acc: FloatArray,
     settled: float,
     now: int,
     top: int,
@@ -226,7 +221,7 @@ def sweep(
     """Bring points first:last of levels top, top - 1, ..., bottom up to date, in place; return the backups made.
 
     What is wanted and due is backed up, and so is the best action of every point. No value is left above that of the
-    level above. ``acc [A]`` is scratch.
+    level above.
     """
     n_levels, _, n_actions = t.q.shape
     backups = 0
@@ -241,11 +236,11 @@ def sweep(
                         _lower(t, level, i, a, t.q[level + 1, i, a], settled, now)
             for a in range(n_actions):
                 if t.wanted[level, i, a]:
-                    backups += _refresh(x, p, steps, discount, t, acc, settled, now, level, i, a)
+                    backups += _refresh(x, p, steps, discount, t, settled, now, level, i, a)
             best = best_action(q)
             while not t.wanted[level, i, best]:
                 t.wanted[level, i, best] = True
-                backups += _refresh(x, p, steps, discount, t, acc, settled, now, level, i, best)
+                backups += _refresh(x, p, steps, discount, t, settled, now, level, i, best)
                 best = best_action(q)
             t.v[level, i] = q[best]
     return backups
