@@ -116,6 +116,8 @@ class PlanSetPolicy:
 
     def _check_nodes(self) -> None:
         model, n = self.model, self.actions.size
+        if n == 0:
+            raise PolicyError("a plan set needs at least one node")
         for array, name, shape in (
             (self.actions, "actions", (n,)),
             (self.successors, "successors", (n, model.n_observations)),
@@ -123,7 +125,7 @@ class PlanSetPolicy:
             (self.domain, "domains", (n,)),
             (self.values_start, "beginnings of values", (n + 1,)),
         ):
-            if array.shape != shape or n == 0:
+            if array.shape != shape:
                 raise PolicyError(f"a plan set of {n} nodes needs {name} of shape {shape}, not {array.shape}")
         for i in np.flatnonzero((self.actions < 0) | (self.actions >= model.n_actions)):
             raise PolicyError(f"node {i} takes action {self.actions[i]}, which the model does not have")

@@ -2,8 +2,9 @@
 
 If ``α ≤ R + γ Σ TZ α_o`` fails by at most e everywhere, the policy earns at least ``α·b − e/(1−γ)`` from wherever it
 follows a plan: a change of plan never lowers what is promised. If ``c̄ + γ max_o w_o ≤ (1 + η) w`` everywhere, and who
-changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at most ``Σ_t η γ^t w_t``, where γ^t w_t is at most
-ĉ and ``γ^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−γ)``. So a rounding e or η is told apart from a fault, and allowed for.
+changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at most ``Σ_t η γ^t w_t``, where γ^t w_t is at
+most ĉ and ``γ^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−γ)``. So a rounding e or η is told apart from a fault, and
+allowed for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..policies import PlanSetPolicy
 from .chain import entries
 from .worst import EPS
 
-_VALUE_ROUNDING = 1e-9  # of values, relative to the largest
+_VALUE_ROUNDING = 1e-9  # of values, relative to the largest value or reward
 _COST_ROUNDING = 1e-12  # of sure costs, relative to each; also what a change of plan allows itself
 _ONE_BELIEF = 1e-9  # relative difference of beliefs that are one
 _ENTRIES = 4_000_000  # of plans and states that are held at a time
@@ -48,7 +49,7 @@ class _Check:
 
     def __init__(self, model: CPOMDP, policy: PlanSetPolicy) -> None:
         self.model, self.policy, self.gamma = model, policy, model.discount
-        self.largest = float(np.abs(policy.values).max())  # α
+        self.largest = max(float(np.abs(policy.values).max()), float(np.abs(model.reward).max()))
         self.limited = np.flatnonzero(np.isfinite(policy.budget))  # costs whose sure costs matter
         self.e = 0.0
         self.eta = np.zeros(model.n_costs)
@@ -154,7 +155,7 @@ class _Check:
 
     def _check_values(self, nodes: IntArray, promised: FloatArray, earned: FloatArray, terms: int) -> None:
         excess = promised - earned
-        rounding = EPS * terms * (self.largest + float(np.abs(self.model.reward).max()))
+        rounding = 2 * EPS * terms * self.largest
         for i, s in np.argwhere(~(excess <= _VALUE_ROUNDING * self.largest)).tolist():
             node = int(nodes[i])
             where = self._where(node, int(self.policy.values_start[node]) + s)
