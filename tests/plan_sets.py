@@ -1,7 +1,7 @@
 """Plan sets for tests: of a controller, grown by backups under budgets, and with belief nodes in front.
 
     policy = of_controller(model, controller)  # one plan per node
-    policy = grown(model, 40, seed)            # one per backup at a random belief and budget
+    policy = grown(model, 40, seed)            # rounds of backups at random beliefs and budgets
     policy = with_course(grown(model, 40, seed), steps=2)
 
 Everything is computed here by NumPy from the model's matrices, and shares no code with what is tested.
@@ -119,90 +119,91 @@ def of_controller(model: rc.CPOMDP, controller: ControllerPolicy) -> PlanSetPoli
     return assembled(model, plans, 0)
 
 
-def grown(model: rc.CPOMDP, size: int, seed: int = 0) -> PlanSetPolicy:
-    """Blind plans for every class and action, then backups at random beliefs and budgets; the start is the best."""
-    rng, full = np.random.default_rng(seed), Matrices(model)
-    classes = rc.observability_classes(model)
-    domains = [
-        tuple(np.sort(classes.order[first:last]).tolist())
-        for first, last in zip(classes.start[:-1], classes.start[1:], strict=True)
-    ]
-    domains = [d for d, reached in zip(domains, classes.reachable, strict=True) if reached]
-    of_state = {s: c for c, d in enumerate(domains) for s in d}
-    plans: list[Plan] = []
-    by_class: list[list[int]] = [[] for _ in domains]
-
-    def add(plan: Plan, c: int) -> None:
-        by_class[c].append(len(plans))
-        plans.append(plan)
-
+def grown(model: rc.CPOMDP, rounds: int, seed: int = 0) -> PlanSetPolicy:
+    """Blind plans for every class and action, then rounds of backups; it starts at the best within the budget."""
+    made, rng = _Growth(model), np.random.default_rng(seed)
     for a in range(model.n_actions):
-        follow = [{o: of_state[s[0]] for o, s in full.may_follow(d, a).items()} for d in domains]
-        dearest = np.array([model.cost[:, list(d), a].max(axis=1) for d in domains])
+        made.add_blind(a)
+    for _ in range(rounds):
+        made.add_round(rng)
+    return assembled(model, made.plans, max(made.best(model.initial_belief, model.budget), 0))
+
+
+class _Growth:
+    """Plans over observability classes, which a backup at a belief and a budget adds to."""
+
+    def __init__(self, model: rc.CPOMDP) -> None:
+        self.model, self.full = model, Matrices(model)
+        classes = rc.observability_classes(model)
+        parts = np.split(classes.order, classes.start[1:-1])
+        reached = [part for part, here in zip(parts, classes.reachable, strict=True) if here]
+        self.domains = [tuple(np.sort(part).tolist()) for part in reached]
+        self.of_state = {s: c for c, d in enumerate(self.domains) for s in d}
+        self.plans: list[Plan] = []
+        self.by_class: list[list[int]] = [[] for _ in self.domains]
+        largest = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
+        self.budget = np.where(np.isfinite(model.budget), model.budget, largest)
+
+    def add(self, plan: Plan, c: int) -> None:
+        self.by_class[c].append(len(self.plans))
+        self.plans.append(plan)
+
+    def add_blind(self, a: int) -> None:
+        model, full = self.model, self.full
+        follow = [{o: self.of_state[s[0]] for o, s in full.may_follow(d, a).items()} for d in self.domains]
+        dearest = np.array([model.cost[:, list(d), a].max(axis=1) for d in self.domains])
         alpha = np.linalg.solve(np.eye(model.n_states) - model.discount * full.T[a], model.reward[:, a])
         w = sure_costs(model, dearest, [list(f.values()) for f in follow])
-        base = len(plans)
-        for c, d in enumerate(domains):
-            row = [base + follow[c][o] if o in follow[c] else -1 for o in range(model.n_observations)]
-            add(Plan(a, row, w[c], d, alpha[list(d)]), c)
+        first = len(self.plans)
+        for c, d in enumerate(self.domains):
+            row = [first + follow[c][o] if o in follow[c] else -1 for o in range(model.n_observations)]
+            self.add(Plan(a, row, w[c], d, alpha[list(d)]), c)
 
-    def within(c: int, d: np.ndarray) -> list[int]:
-        return [i for i in by_class[c] if (plans[i].w <= d).all()]
-
-    def best(b: np.ndarray, d: np.ndarray) -> int:
+    def best(self, b: np.ndarray, d: np.ndarray) -> int:
         """The best plan at a belief, normalised or not, within a budget; -1 if there is none."""
-        c = of_state[int(np.flatnonzero(b)[0])]
-        options = within(c, d)
-        if not options:
-            return -1
-        return max(options, key=lambda i: float(plans[i].values @ b[list(domains[c])]))
+        c = self.of_state[int(np.flatnonzero(b)[0])]
+        within = [i for i in self.by_class[c] if (self.plans[i].w <= d).all()]
+        there = b[list(self.domains[c])]
+        return max(within, key=lambda i: float(self.plans[i].values @ there), default=-1)
 
-    def backup(b: Belief, d: np.ndarray) -> Plan | None:
-        c = of_state[int(np.flatnonzero(b)[0])]
-        states, found = list(domains[c]), None
-        for a in range(model.n_actions):
-            dearest = model.cost[:, states, a].max(axis=1)
-            if (dearest > d).any():
-                continue
-            left = (d - dearest) / (model.discount or 1.0)
-            possible = full.may_follow(domains[c], a)
-            after = full.after(b, a)
-            row, vector, w = [-1] * model.n_observations, model.reward[states, a].copy(), np.zeros(model.n_costs)
-            for o, lands in possible.items():
-                there = after.get(o, np.zeros(model.n_states))
-                row[o] = best(there if there.any() else np.eye(model.n_states)[lands[0]], left)
-                if row[o] < 0:
-                    break
-                follower = plans[row[o]]
-                spread = np.zeros(model.n_states)
-                spread[list(follower.states or ())] = follower.values
-                vector += model.discount * full.T[a][states] @ (full.Z[a][:, o] * spread)
-                w = np.maximum(w, follower.w)
-            else:
-                plan = Plan(a, row, dearest + model.discount * w, domains[c], vector)
-                if found is None or plan.values @ b[states] > found.values @ b[states]:
-                    found = plan
-        return found
+    def backup(self, b: Belief, d: np.ndarray, a: int) -> Plan | None:
+        """The action, and after every observation the best plan that its cost leaves something for."""
+        model, full = self.model, self.full
+        domain = self.domains[self.of_state[int(np.flatnonzero(b)[0])]]
+        states = list(domain)
+        dearest = model.cost[:, states, a].max(axis=1)
+        if (dearest > d).any():
+            return None
+        left, after = (d - dearest) / (model.discount or 1.0), full.after(b, a)
+        row, vector, w = [-1] * model.n_observations, model.reward[states, a].copy(), np.zeros(model.n_costs)
+        for o, lands in full.may_follow(domain, a).items():
+            row[o] = self.best(after.get(o, np.eye(model.n_states)[lands[0]]), left)
+            if row[o] < 0:
+                return None
+            follower = self.plans[row[o]]
+            spread = np.zeros(model.n_states)
+            spread[list(follower.states or ())] = follower.values
+            vector += model.discount * full.T[a][states] @ (full.Z[a][:, o] * spread)
+            w = np.maximum(w, follower.w)
+        return Plan(a, row, dearest + model.discount * w, domain, vector)
 
-    largest = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
-    budget = np.where(np.isfinite(model.budget), model.budget, largest)
-    while len(plans) < size:
-        b, d = model.initial_belief, budget * rng.choice([1.0, rng.random()])
+    def add_round(self, rng: np.random.Generator) -> None:
+        """Walk a few random steps from the start with some part of the budget; back up on the way back."""
+        model = self.model
+        b, d = model.initial_belief, self.budget * rng.choice([1.0, rng.random()])
         steps = []
         for _ in range(int(rng.integers(1, 6))):
             steps.append((b, d))
             a = int(rng.integers(model.n_actions))
-            after = full.after(b, a)
+            after = self.full.after(b, a)
             o = int(rng.choice(list(after), p=np.array([j.sum() for j in after.values()]) / b.sum()))
             d = np.maximum(0.0, d - model.cost[:, :, a] @ b) / (model.discount or 1.0)
             b = after[o] / after[o].sum()
         for b, d in reversed(steps):
-            plan = backup(b, d)
-            if plan is not None:
-                add(plan, of_state[plan.states[0]])  # type: ignore[index]  # a plan has states
-        size -= 1  # where no budget allows anything, this ends, too
-    start = best(model.initial_belief, model.budget)
-    return assembled(model, plans, max(start, 0))
+            c = self.of_state[int(np.flatnonzero(b)[0])]
+            found = [plan for a in range(model.n_actions) if (plan := self.backup(b, d, a)) is not None]
+            if found:
+                self.add(max(found, key=lambda plan: float(plan.values @ b[list(self.domains[c])])), c)
 
 
 def with_course(policy: PlanSetPolicy, steps: int) -> PlanSetPolicy:

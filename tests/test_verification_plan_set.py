@@ -97,7 +97,7 @@ def spoiled(policy: PlanSetPolicy, rng: np.random.Generator) -> PlanSetPolicy:
 @SETTINGS
 @given(cpomdps(max_states=4, max_observations=3, discounts=(0.0, 0.5, 0.9)), st.integers(0, 2**32 - 1))
 def test_the_verdict_is_that_of_the_definition(case: Dense, seed: int) -> None:
-    policy = with_course(grown(case.model, 12, seed), steps=seed % 3)
+    policy = with_course(grown(case.model, 5, seed), steps=seed % 3)
     found = rc.verify(case.model, policy)
     assert found.verified == holds(policy)
     rng = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ def test_every_fault_is_named() -> None:
         return rc.verify(model, changed(good, i, **parts)).problem
 
     values = taken_apart(good)
-    assert problem(1, values=values[1].values + [0, 1e-3]) == (
+    assert problem(1, values=values[1].values + np.array([0, 1e-3])) == (
         "plan 1 promises -124.999 at state 'tiger-right', and its step earns -124.999625"
     )
     assert problem(0, w=np.array([0.5])) == "plan 0 promises to spend at most 0.5, and its step costs up to 1"
@@ -257,14 +257,14 @@ def test_a_belief_node_may_be_reached_twice_at_one_belief() -> None:
 
 
 def test_large_sets_are_checked_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = grown(rc.problems.make("tunnels"), 40)
+    policy = grown(rc.problems.make("tunnels"), 12)
     whole = rc.verify(policy.model, policy)
     monkeypatch.setattr("rcpomdp.verification.plan_set._ENTRIES", 1)
     assert repr(rc.verify(policy.model, policy)) == repr(whole)
 
 
 def test_the_policy_s_own_budget_is_the_one_that_counts() -> None:
-    policy = grown(TIGER, 30)
+    policy = grown(TIGER, 12)
     assert rc.verify(TIGER, policy).verified
     assert rc.verify(TIGER.with_budget(3.5), policy).verified
     poor = rc.verify(TIGER.with_budget(2.9), policy)
@@ -313,7 +313,7 @@ def test_claims_beyond_what_is_proven_are_refused() -> None:
 
 def test_a_loose_promise_is_a_promise() -> None:
     """Values that are too low and sure costs that are too high prove less, but what they say."""
-    plans = [plan._replace(values=plan.values - 1, w=plan.w + 0.5) for plan in taken_apart(grown(TIGER, 20))]
+    plans = [plan._replace(values=plan.values - 1, w=plan.w + 0.5) for plan in taken_apart(grown(TIGER, 8))]
     policy = assembled(TIGER.with_budget(5), plans, 0)
     best = max((i for i, plan in enumerate(plans) if plan.w[0] <= 5), key=lambda i: plans[i].values.mean())
     found = rc.verify(policy.model, changed(policy, start=best))
@@ -322,7 +322,7 @@ def test_a_loose_promise_is_a_promise() -> None:
 
 
 def test_what_makes_no_sense_for_a_plan_set_is_one_sentence() -> None:
-    policy = grown(TIGER, 10)
+    policy = grown(TIGER, 4)
     with pytest.raises(rc.PolicyError, match="^a plan set is checked for every history, not for those of a horizon$"):
         rc.verify(TIGER, policy, horizon=3)
     with pytest.raises(
@@ -334,7 +334,7 @@ def test_what_makes_no_sense_for_a_plan_set_is_one_sentence() -> None:
 
 
 def test_commands(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    policy = with_course(grown(TIGER, 25), steps=1)
+    policy = with_course(grown(TIGER, 10), steps=1)
     path = str(tmp_path / "plans.rcp")
     claims = {"lower": rc.verify(TIGER, policy).reward, "cost": [1.0]}
     rc.save_policy(path, policy, TIGER, claims, {"name": "tiger", "parameters": {}})

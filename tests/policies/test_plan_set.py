@@ -139,7 +139,7 @@ def test_what_rounding_leaves_of_a_budget_buys_nothing() -> None:
 @SETTINGS
 @given(cpomdps(max_states=4, max_observations=3, discounts=(0.0, 0.5, 0.9)), st.integers(0, 2**32 - 1))
 def test_no_history_breaks_the_budget_and_the_reward_is_what_was_promised(case: Dense, seed: int) -> None:
-    policy = with_course(grown(case.model, 14, seed), steps=seed % 3)
+    policy = with_course(grown(case.model, 5, seed), steps=seed % 3)
     found = rc.verify(case.model, policy)
     if not found.verified:
         assert found.problem is not None
@@ -165,7 +165,7 @@ def test_no_history_breaks_the_budget_and_the_reward_is_what_was_promised(case: 
 @pytest.mark.parametrize("name", ["tiger", "tunnels", "crs-4-4"])
 def test_a_thousand_runs_without_a_violation(name: str) -> None:
     model = rc.problems.make(name)
-    policy = with_course(grown(model, 60), steps=2)
+    policy = with_course(grown(model, 25), steps=2)
     found = rc.verify(model, policy, {"lower": rc.verify(model, policy).reward})
     assert found.verified
     runs = rc.simulate(model, policy, runs=1000, steps=100)
@@ -187,7 +187,7 @@ def test_arrays_do_what_the_protocol_does_whatever_the_numbers() -> None:
 
 
 def test_another_budget_is_the_same_model_and_the_policy_keeps_its_own() -> None:
-    policy = grown(TIGER, 30)
+    policy = grown(TIGER, 12)
     here = rc.simulate(TIGER.with_budget(1), policy, runs=30, seed=1)
     assert here.violation_rate.mean > 0
     assert here.reward == rc.simulate(TIGER, policy, runs=30, seed=1).reward
@@ -220,9 +220,9 @@ def test_belief_nodes_alone_are_a_plan_set_that_ends() -> None:
 
 
 def test_it_shows_itself_and_can_be_sent_to_workers() -> None:
-    policy = with_course(grown(TIGER, 20), steps=1)
+    policy = with_course(grown(TIGER, 8), steps=1)
     assert repr(policy).endswith(" plans, 1 belief nodes)")
-    assert repr(grown(TIGER, 20)).endswith(" plans)")
+    assert repr(grown(TIGER, 8)).endswith(" plans)")
     assert "belief nodes" in policy._repr_html_()
     again = pickle.loads(pickle.dumps(policy))
     assert list(rc.simulate(TIGER, again, runs=9).rows()) == list(rc.simulate(TIGER, policy, runs=9).rows())
@@ -231,7 +231,7 @@ def test_it_shows_itself_and_can_be_sent_to_workers() -> None:
 
 
 def test_it_can_be_explored_and_explained_but_has_no_graph(tmp_path: Any) -> None:
-    policy = with_course(grown(TIGER, 20), steps=1)
+    policy = with_course(grown(TIGER, 8), steps=1)
     assert rc.explore(policy, TIGER, tmp_path / "page.html", most_nodes=50).nodes == [50]
     told = rc.explain(policy, TIGER, ["hear-left"])
     assert told.left == pytest.approx([policy.update(policy.initial(RNG), 0).left[0]])
