@@ -271,6 +271,12 @@ def test_the_policy_s_own_budget_is_the_one_that_counts() -> None:
     assert not poor.verified
     assert poor.problem is not None
     assert poor.problem.endswith((" > 2.9", "and 2.9 is the budget"))
+    # Who has too little for the start begins elsewhere, and does not earn what it promises, whatever the model allows.
+    thrifty = PlanSetPolicy(TIGER.with_budget(0.5), *policy.arrays, policy.start)
+    assert policy.sure_cost[policy.start, 0] > 0.5
+    assert rc.verify(TIGER, thrifty).problem == (
+        f"the start, plan {policy.start}, may spend {policy.sure_cost[policy.start, 0]:.9g} > 0.5"
+    )
     free = PlanSetPolicy(TIGER.with_budget(None), *policy.arrays, policy.start)
     assert rc.verify(TIGER, free).problem == "the policy may spend 4, and 3 is the budget"
     assert rc.verify(TIGER.with_budget(4), free).verified

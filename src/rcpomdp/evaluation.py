@@ -56,9 +56,9 @@ def evaluate(
     """Reward and costs of a policy from the initial belief.
 
     Controllers (and so what most solvers return), blind and random policies and mixtures of them are evaluated to
-    rounding. α-vector policies are expanded until the error is at most `tolerance`, one step has more than
-    `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look
-    at `error` to see how far it got.
+    rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`, one step has more
+    than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look at
+    `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)

@@ -62,13 +62,13 @@ class PlanSetPolicy:
     Examples
     --------
     >>> import rcpomdp as rc
-    >>> model = rc.problems.make("tiger")  # listening for ever costs 4, to open a door nothing
+    >>> model = rc.problems.make("tiger").with_budget(5)  # to listen for ever costs 4, to open a door nothing
     >>> policy = PlanSetPolicy(
     ...     model, actions=[0, 1], successors=[[0, 0], [1, 1]], sure_cost=[[4.0], [0.0]], domain=[0, 0],
-    ...     domain_start=[0, 2], domain_states=[0, 1], values_start=[0, 2, 4], values=[-4, -4, -235, -125], start=1,
+    ...     domain_start=[0, 2], domain_states=[0, 1], values_start=[0, 2, 4], values=[-4, -4, -235, -125],
     ... )
-    >>> rc.verify(model.with_budget(5), PlanSetPolicy(model.with_budget(5), *policy.arrays, start=0)).reward
-    -4.0...
+    >>> rc.verify(model, policy)
+    Verification: verified; reward at least -4, no history spends more than 4
     """
 
     def __init__(

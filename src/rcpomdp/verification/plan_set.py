@@ -112,6 +112,7 @@ class _Check:
         for part in (members[i : i + size] for i in range(0, members.size, size)):
             after = np.zeros((part.size, lands.size))
             worst = np.zeros((part.size, model.n_costs))
+            dear = np.zeros(worst.shape, dtype=np.int64)  # the observation that this follows
             for o in np.flatnonzero(np.diff(told.indptr)).tolist():
                 entry = slice(told.indptr[o], told.indptr[o + 1])
                 rows, chance = told.indices[entry], told.data[entry]
@@ -124,12 +125,13 @@ class _Check:
                     place = self._inside(int(part[these[0]]), o, int(follower[these[0]]), lands[rows])
                     vectors = policy.values[policy.values_start[follower[these], None] + place]
                     after[np.ix_(these, rows) if these.size < part.size else (slice(None), rows)] += chance * vectors
+                dear[policy.sure_cost[follower] > worst] = o
                 worst = np.maximum(worst, policy.sure_cost[follower])
             product: Any = move  # the stubs know no product with a dense matrix
             earned = model.reward[states, a] + self.gamma * (product @ after.T).T
             promised = policy.values[policy.values_start[part, None] + np.arange(states.size)]
             self._check_values(part, promised, earned, terms)
-            self._check_costs(part, dearest + self.gamma * worst)
+            self._check_costs(part, dearest + self.gamma * worst, dear)
 
     def _inside(self, i: int, o: int, follower: int, states: AnyArray) -> IntArray:
         """Where the states that follow node i and observation o stand in the domain of the plan that does."""
@@ -164,37 +166,39 @@ class _Check:
             )
         self.e = max(self.e, max(0.0, float(excess.max())) + rounding)
 
-    def _check_costs(self, nodes: IntArray, spent: FloatArray) -> None:
-        """``spent [nodes, K]`` is what a step and the dearest successor cost."""
+    def _check_costs(self, nodes: IntArray, spent: FloatArray, dear: IntArray) -> None:
+        """``spent [nodes, K]`` is what a step and the dearest successor cost, ``dear`` the observation before that."""
         for k in self.limited.tolist():
             promised = self.policy.sure_cost[nodes, k]
             for i in np.flatnonzero(spent[:, k] > promised * (1 + _COST_ROUNDING)).tolist():
-                raise Fault(self._too_dear(int(nodes[i]), k, float(spent[i, k])))
+                raise Fault(self._too_dear(int(nodes[i]), k, float(spent[i, k]), int(dear[i, k])))
             paid = promised > 0
             eta = float((spent[paid, k] / promised[paid]).max(initial=1.0)) - 1
             self.eta[k] = max(self.eta[k], eta + EPS)
 
-    def _too_dear(self, i: int, k: int, spent: float) -> str:
+    def _too_dear(self, i: int, k: int, spent: float, o: int) -> str:
         """A sentence that names the dearest successor."""
-        follower = self.policy.successors[i]
-        cost = np.where(follower >= 0, self.policy.sure_cost[follower, k], -1.0)
+        follower = int(self.policy.successors[i, o])
+        rest = float(self.policy.sure_cost[follower, k])
         which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
         told = f"{self._name(i)} promises to spend at most {self.policy.sure_cost[i, k]:.9g}{which}"
-        if cost.max() <= 0:
+        if follower < 0 or not rest:
             return f"{told}, and its step costs up to {spent:.9g}"
-        o = int(cost.argmax())
+        seen = self.model.observations[o]
         return (
-            f"{told}, and may spend {spent:.9g}: after observation {self.model.observations[o]!r} "
-            f"{self._name(int(follower[o]))} spends up to {cost[o]:.9g}"
+            f"{told}, and may spend {spent:.9g}: after observation {seen!r} "
+            f"{self._name(follower)} spends up to {rest:.9g}"
         )
 
     def _check_start(self) -> float:
         """What the start promises at the initial belief, and that it is within the budget."""
         policy, model, start = self.policy, self.model, self.policy.start
-        for k in np.flatnonzero(policy.sure_cost[start] > model.spending_limit).tolist():
+        # beyond its own budget the policy would not start there
+        limit = np.minimum(policy.model.spending_limit, model.spending_limit)
+        for k in np.flatnonzero(policy.sure_cost[start] > limit).tolist():
             if k in self.limited:
-                spent = policy.sure_cost[start, k]
-                raise Fault(f"the start, {self._name(start)}, may spend {spent:.9g} > {model.budget[k]:.9g}")
+                spent, budget = policy.sure_cost[start, k], min(policy.budget[k], model.budget[k])
+                raise Fault(f"the start, {self._name(start)}, may spend {spent:.9g} > {budget:.9g}")
         support = np.flatnonzero(model.initial_belief)
         if policy.domain[start] < 0:
             self._walk(support, model.initial_belief[support])
@@ -273,7 +277,7 @@ class _Check:
         kept = kept[np.argsort(z.indices[z_entry][kept], kind="stable")]
         observation, joint, follows = z.indices[z_entry][kept], joint[kept], lands[seen][kept]
         earned = float(model.reward[states, a] @ probability)
-        worst = np.zeros(model.n_costs)
+        worst, dear = np.zeros(model.n_costs), np.zeros(model.n_costs, dtype=np.int64)
         first = 0
         for last in (np.flatnonzero(np.diff(observation, append=-1)) + 1).tolist():
             part, o = slice(first, last), int(observation[first])
@@ -282,6 +286,7 @@ class _Check:
             if j < 0:
                 source = states[moved[np.flatnonzero(t.indices[entry] == follows[part][0])[0]]]
                 raise Fault(self._no_successor(i, o, int(source)))
+            dear[policy.sure_cost[j] > worst] = o
             worst = np.maximum(worst, policy.sure_cost[j])
             if policy.domain[j] < 0:
                 earned += self.gamma * total * float(policy.values[policy.values_start[j]])
@@ -292,7 +297,7 @@ class _Check:
         node = np.array([i])
         promised = policy.values[policy.values_start[node]]
         self._check_values(node, promised[:, None], np.array([[earned]]), joint.size + 4)
-        self._check_costs(node, (model.cost[:, states, a] @ probability + self.gamma * worst)[None])
+        self._check_costs(node, (model.cost[:, states, a] @ probability + self.gamma * worst)[None], dear[None])
 
     def _apart(self, i: int, one: tuple[AnyArray, FloatArray], other: tuple[AnyArray, FloatArray]) -> float:
         """The relative difference of two beliefs at which a node is reached."""
