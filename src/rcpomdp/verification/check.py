@@ -31,7 +31,7 @@ class Verification(NamedTuple):
     history: tuple[tuple[str, str], ...]  # (action, observation) of each step until the promise is broken
     reward: float  # expected discounted reward
     cost: FloatArray  # [K] expected discounted costs
-    error: float  # reward and costs are off by no more than this
+    error: float  # reward and costs are off by no more than this; of a plan set, what rounding took off the reward
     spent: FloatArray  # [K] some history spends this much
     most_spent: FloatArray  # [K] no history spends more
     beliefs: int  # pairs of node and belief that were walked
