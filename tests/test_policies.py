@@ -13,6 +13,7 @@ from rcpomdp.policies import (
     AlphaPolicy,
     ControllerPolicy,
     MixturePolicy,
+    PlanSetPolicy,
     Policy,
     RandomPolicy,
     blind,
@@ -50,9 +51,30 @@ def every_kind(model: rc.CPOMDP, seed: int = 0) -> dict[str, Policy[Any]]:
         "qmdp": qmdp(model),
         "fib": fib(model),
     }
+    kinds["plan set"] = any_plan_set(model, rng)
     kinds["mixture"] = MixturePolicy([alpha, RandomPolicy(model), Unbatched(controller)], [0.3, 0.3, 0.4])
     kinds["nested"] = MixturePolicy([kinds["mixture"], controller], [0.5, 0.5])
     return kinds
+
+
+def any_plan_set(model: rc.CPOMDP, rng: np.random.Generator, n: int = 9) -> PlanSetPolicy:
+    """Nodes whose numbers mean nothing, but can be run: plans over all states or some of them, and belief nodes."""
+    some = np.flatnonzero(rng.random(model.n_states) < 0.7)
+    domains = [np.arange(model.n_states), *([some] if some.size else [])]
+    domain = rng.integers(-1, len(domains), size=n)
+    size = np.array([*map(len, domains), 1])[domain]
+    return PlanSetPolicy(
+        model,
+        actions=rng.integers(model.n_actions, size=n),
+        successors=rng.integers(n, size=(n, model.n_observations)),
+        sure_cost=rng.choice([0.0, 1.0, 3.0], size=(n, model.n_costs)) * rng.random((n, model.n_costs)),
+        domain=domain,
+        domain_start=np.cumsum([0, *map(len, domains)]),
+        domain_states=np.concatenate(domains),
+        values_start=np.cumsum([0, *size]),
+        values=rng.normal(size=size.sum()),
+        start=int(rng.integers(n)),
+    )
 
 
 @SETTINGS

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 from rcpomdp.io.atomic import whole_file
-from rcpomdp.policies import AlphaPolicy, MixturePolicy, RandomPolicy, blind
-from test_policies import every_kind
+from rcpomdp.policies import AlphaPolicy, MixturePolicy, PlanSetPolicy, RandomPolicy, blind
+from test_policies import any_plan_set, every_kind
 
 MODEL = rc.problems.make("tiger")
 
@@ -102,6 +102,62 @@ def test_files_without_claims_are_described_too(saved: Path, tmp_path: Path) -> 
     rc.save_policy(tmp_path / "random.rcp", RandomPolicy(MODEL.with_budget(None)), MODEL.with_budget(None))
     told = rc.policy_info(tmp_path / "random.rcp")
     assert (told["policy"], told["model"]["budget"]) == ({"kind": "random"}, [None])
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> Path:
+    path = tmp_path / "plans.rcp"
+    rc.save_policy(path, any_plan_set(MODEL, np.random.default_rng(1)), MODEL)
+    return path
+
+
+def test_a_plan_set_is_described_and_comes_back_to_the_bit(plans: Path, tmp_path: Path) -> None:
+    policy = rc.load_policy(plans, MODEL)
+    assert isinstance(policy, PlanSetPolicy)
+    nodes = int((policy.domain < 0).sum())
+    sizes = {"plans": policy.actions.size - nodes, "belief_nodes": nodes, "observations": 2}
+    assert rc.policy_info(plans)["policy"] == {"kind": "plan-set", **sizes}
+    rc.save_policy(tmp_path / "again.rcp", policy, MODEL)
+    assert (tmp_path / "again.rcp").read_bytes() == plans.read_bytes()
+    free = MODEL.scalarised([1.0])  # a model without costs has sure costs of shape (n, 0)
+    rc.save_policy(plans, any_plan_set(free, np.random.default_rng(2)), free)
+    assert rc.load_policy(plans, free).sure_cost.shape == (9, 0)
+    assert rc.load_policy(plans, free).budget.size == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "sentence"),
+    [
+        ("actions", np.array([7] * 9), "node 0 takes action 7, which the model does not have"),
+        ("actions", np.zeros(9), "actions of a plan set must be indices, not float64 values"),
+        ("successors", np.zeros((9, 3), dtype=np.int64), "a plan set of 9 nodes needs successors of shape (9, 2), "),
+        ("successors", np.full((9, 2), 2**62), "node 0 goes to node 4611686018427387904 after observation 'hear-left'"),
+        ("sure_cost", np.full((9, 1), np.nan), "the sure cost of node 0 is nan, not finite and at least 0"),
+        ("domain", np.full(9, 2**62), "node 0 has domain 4611686018427387904, which does not exist"),
+        ("domain_start", np.array([0, 2**62, 2]), "the beginnings of the domains do not divide "),
+        ("domain_start", np.array([2**62, 0]), "the beginnings of the domains do not divide "),
+        ("domain_states", np.array([0, 2**40]), "the beginnings of the domains do not divide 2 states"),
+        ("values_start", np.array([-(2**62)] * 10), "the beginnings of the values do not divide "),
+        ("values_start", np.zeros(10, dtype=np.int64), "the beginnings of the values do not divide "),
+        ("values", np.zeros(0), "the beginnings of the values do not divide 0 numbers"),
+    ],
+)
+def test_a_hostile_plan_set_is_refused_with_a_sentence(name: str, array: Any, sentence: str, plans: Path) -> None:
+    with zipfile.ZipFile(plans) as archive:
+        place = json.loads(archive.read("policy.json"))["policy"][name]
+    rewritten(plans, entries={f"{place}.npy": npy(array)})
+    with pytest.raises(rc.PolicyError) as caught:
+        rc.load_policy(plans, MODEL)
+    assert str(caught.value).startswith(f"policy file {str(plans)!r}: {sentence}")
+
+
+@pytest.mark.parametrize("changes", [{"start": 1.0}, {"start": None}, {"start": True}, {"values": "x"}, {"domain": 99}])
+def test_a_plan_set_with_a_damaged_header_is_refused(changes: dict[str, Any], plans: Path) -> None:
+    with zipfile.ZipFile(plans) as archive:
+        tree = json.loads(archive.read("policy.json"))["policy"]
+    rewritten(plans, policy=tree | changes)
+    with pytest.raises(rc.PolicyError, match="^policy file '.*' is damaged$"):
+        rc.load_policy(plans, MODEL)
 
 
 def test_foreign_files_are_not_described(saved: Path, tmp_path: Path) -> None:

@@ -18,7 +18,16 @@ from . import beliefs, notebook
 from ._types import FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP
-from .policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from .policies import (
+    AlphaPolicy,
+    BudgetedAlphaPolicy,
+    ControllerPolicy,
+    MixturePolicy,
+    PlanSetPolicy,
+    Policy,
+    RandomPolicy,
+)
+from .policies.plan_set import PlanSetState
 
 _SOLVABLE = 20_000  # pairs; larger chains are iterated, unless the discount is too near to 1
 _ITERABLE = 0.9999
@@ -47,9 +56,9 @@ def evaluate(
     """Reward and costs of a policy from the initial belief.
 
     Controllers (and so what most solvers return), blind and random policies and mixtures of them are evaluated to
-    rounding. α-vector policies are expanded until the error is at most `tolerance`, one step has more than
-    `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look
-    at `error` to see how far it got.
+    rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`, one step has more
+    than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look at
+    `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)
@@ -112,6 +121,8 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         return _expand(model, _AlphaSteps(policy), gain, limits)
     if isinstance(policy, BudgetedAlphaPolicy):
         return _expand(model, _BudgetedSteps(policy), gain, limits)
+    if isinstance(policy, PlanSetPolicy):
+        return _expand(model, _PlanSetSteps(policy), gain, limits)
     raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
 
 
@@ -191,18 +202,47 @@ class _AlphaSteps:
     def after(self, belief: beliefs.Belief, memory: tuple[float, ...], action: int) -> tuple[float, ...]:
         return memory
 
+    def then(self, memory: tuple[float, ...], observation: int, belief: beliefs.Belief) -> tuple[float, ...]:
+        return memory
 
-class _BudgetedSteps:
+
+class _BudgetedSteps(_AlphaSteps):
     """The same for one that also goes by what is left of the budget."""
 
     def __init__(self, policy: BudgetedAlphaPolicy) -> None:
-        self.start: tuple[float, ...] = tuple(policy.budget.tolist())
-        self.choices, self.after = policy.choices, policy.left_after
+        self._budgeted = policy
+        self.start = tuple(policy.budget.tolist())
+
+    def choices(self, belief: beliefs.Belief, memory: tuple[float, ...]) -> list[tuple[int, float]]:
+        return self._budgeted.choices(belief, memory)
+
+    def after(self, belief: beliefs.Belief, memory: tuple[float, ...], action: int) -> tuple[float, ...]:
+        return self._budgeted.left_after(belief, memory, action)
+
+
+class _PlanSetSteps(_AlphaSteps):
+    """The same for one that remembers its node, and after it what is left."""
+
+    def __init__(self, policy: PlanSetPolicy) -> None:
+        self._plans = policy
+        first = policy.initial(np.random.default_rng(0))
+        self.start = (first.node, *first.left)
+
+    def choices(self, belief: beliefs.Belief, memory: tuple[float, ...]) -> list[tuple[int, float]]:
+        return [(int(self._plans.actions[int(memory[0])]), 1.0)]
+
+    def after(self, belief: beliefs.Belief, memory: tuple[float, ...], action: int) -> tuple[float, ...]:
+        node, *left = memory
+        return (node, *self._plans.left_after(PlanSetState(belief, tuple(left), int(node))))
+
+    def then(self, memory: tuple[float, ...], observation: int, belief: beliefs.Belief) -> tuple[float, ...]:
+        node, *left = memory
+        return (self._plans.node_after(int(node), observation, tuple(left), belief), *left)
 
 
 def _expand(
     model: CPOMDP,
-    steps: _AlphaSteps | _BudgetedSteps,
+    steps: _AlphaSteps,
     gain: FloatArray,
     limits: _Limits,
 ) -> tuple[FloatArray, float]:
@@ -225,10 +265,11 @@ def _expand(
                 return total, error
             for a, chance in steps.choices(b, memory):
                 gained += p * chance * (gain[:, b.states, a] @ b.probabilities)
-                kept = steps.after(b, memory, a)
-                for _, q, after in beliefs.branches(model, b, a):
+                spent = steps.after(b, memory, a)
+                for o, q, after in beliefs.branches(model, b, a):
                     if model.terminal[after.states].all():
                         continue
+                    kept = steps.then(spent, o, after)
                     key = after.states.tobytes() + after.probabilities.round(_DIGITS).tobytes() + repr(kept).encode()
                     mass = p * chance * q
                     if key in following:

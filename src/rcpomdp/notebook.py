@@ -99,11 +99,18 @@ def simulation(shown: Simulation) -> str:
 
 def verification(shown: Verification) -> str:
     """What a second look at a policy found."""
-    rows: list[tuple[Any, ...]] = [("reward", f"{shown.reward:.9g}")]
+    rows: list[tuple[Any, ...]] = []
+    if not math.isnan(shown.reward):
+        rows.append(("reward", f"{'' if shown.note is None else 'at least '}{shown.reward:.9g}"))
     for k, (cost, most) in enumerate(zip(shown.cost, shown.most_spent, strict=True)):
         which = f"cost {k + 1}" if len(shown.cost) > 1 else "cost"
-        rows.append((which, f"{cost:.9g} expected{_no_more(most)}"))
+        expected = "" if math.isnan(cost) else f"{cost:.9g} expected"
+        told = f"{expected}{_no_more(most)}".removeprefix(", ")
+        if told:
+            rows.append((which, told))
     rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    if shown.note is not None:
+        rows.append(("note", shown.note))
     if shown.problem is not None:
         rows.insert(0, ("why", shown.problem))
     return table("✓ verified" if shown.verified else "✗ not verified", rows)

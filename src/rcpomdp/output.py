@@ -169,8 +169,11 @@ def verification_table(found: Verification, claims: dict[str, Any], model: CPOMD
     """What was found of a policy beside what was claimed."""
     table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
-    for title in ("exact", "claimed", "budget"):
+    for title in ("exact" if found.note is None else "proven", "claimed", "budget"):
         table.add_column(title, justify="right", no_wrap=True)
+
+    def known(value: float) -> str:
+        return "" if math.isnan(value) else f"{value:.9g}"
 
     def claimed(key: str, k: int | None = None) -> str:
         value = claims.get(key)
@@ -178,10 +181,10 @@ def verification_table(found: Verification, claims: dict[str, Any], model: CPOMD
             value = value[k]
         return "" if value is None else f"{value:.9g}"
 
-    table.add_row("reward", f"{found.reward:.9g}", claimed("reward"))
+    table.add_row("reward", known(found.reward), claimed("reward"))
     for k, name in enumerate(model.costs):
         budget = "unlimited" if model.budget[k] == math.inf else text(float(model.budget[k]))
-        table.add_row(str(name), f"{found.cost[k]:.9g}", claimed("cost", k), budget)
+        table.add_row(str(name), known(found.cost[k]), claimed("cost", k), budget)
         exact = found.most_spent[k] - found.spent[k] <= 1e-9 * max(1.0, found.most_spent[k])
         most = f"{'' if exact else '≤ '}{found.most_spent[k]:.9g}"
         table.add_row(f"{name}, most spent", most, claimed("sure_cost", k), budget)

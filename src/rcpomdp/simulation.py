@@ -266,7 +266,7 @@ def _run_block(
                     break  # nobody waits for this block any more
                 _run_one(model, policy, states[run], int(run), u_start, u, outcome)
         else:
-            rollout.run_batch(
+            stuck = rollout.run_batch(
                 model.arrays,
                 model.discount,
                 model.spending_limit,
@@ -279,6 +279,8 @@ def _run_block(
                 u,
                 outcome,
             )
+            if stuck != NEVER:
+                _run_one(model, policy, states[stuck], stuck, u_start, u, outcome)  # tells what is wrong
     return outcome
 
 

@@ -36,4 +36,6 @@ def _verify(
     else:
         print("VERIFIED" if found.verified else f"NOT VERIFIED: {found.problem}")
         stdout().print(verification_table(found, claims, model))
+        if found.note is not None:
+            print(f"note: {found.note}")
     raise typer.Exit(0 if found.verified else FAILED)

@@ -25,7 +25,15 @@ from .._plain import finite
 from .._types import AnyArray
 from ..errors import PolicyError
 from ..model import CPOMDP
-from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from ..policies import (
+    AlphaPolicy,
+    BudgetedAlphaPolicy,
+    ControllerPolicy,
+    MixturePolicy,
+    PlanSetPolicy,
+    Policy,
+    RandomPolicy,
+)
 from .atomic import whole_file
 from .foreign_policies import is_foreign, read_policy
 from .readable import check_readable
@@ -34,6 +42,16 @@ FORMAT, FORMAT_VERSION = "rcpomdp-policy", 1
 _HEADER = "policy.json"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same policy gives the same bytes
 _DTYPES = ("<f8", "<i8")
+_PLAN_SET = (  # arrays of a plan set, as its constructor takes them
+    "actions",
+    "successors",
+    "sure_cost",
+    "domain",
+    "domain_start",
+    "domain_states",
+    "values_start",
+    "values",
+)
 _LONGEST_HEADER = 1 << 26  # bytes
 _MOST_BYTES = 1 << 32  # of all arrays
 _MOST_PARTS = 10_000  # policies of a mixture, and of those in it
@@ -190,6 +208,9 @@ def _describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
     if isinstance(policy, ControllerPolicy):
         nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
         return {"kind": "controller", **nodes, "start": policy.start}
+    if isinstance(policy, PlanSetPolicy):
+        plans = {name: keep(array) for name, array in zip(_PLAN_SET, policy.arrays, strict=True)}
+        return {"kind": "plan-set", **plans, "start": policy.start}
     if isinstance(policy, RandomPolicy):
         return {"kind": "random"}
     if isinstance(policy, MixturePolicy):
@@ -215,6 +236,11 @@ def _build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]
         if type(tree["start"]) is not int:
             raise ValueError("no node")
         return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), tree["start"])
+    if kind == "plan-set":
+        if type(tree["start"]) is not int:
+            raise ValueError("no node")
+        plans: dict[str, Any] = {name: array(tree[name]) for name in _PLAN_SET}
+        return PlanSetPolicy(model, **plans, start=tree["start"])
     if kind == "random":
         return RandomPolicy(model)
     if kind == "mixture":
@@ -235,6 +261,10 @@ def _sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, 
     if kind == "controller":
         count, observations = array(tree["successors"]).shape
         return {"kind": kind, "nodes": count, "observations": observations}
+    if kind == "plan-set":
+        count, observations = array(tree["successors"]).shape
+        plans = int((array(tree["domain"]) >= 0).sum())
+        return {"kind": kind, "plans": plans, "belief_nodes": count - plans, "observations": observations}
     if kind == "mixture":
         parts = [_sizes(branch, array) for branch in tree["policies"]]
         return {"kind": kind, "weights": array(tree["weights"]).tolist(), "policies": parts}

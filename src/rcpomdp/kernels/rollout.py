@@ -8,31 +8,36 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray, IndexArray, IntArray
 from . import belief as _belief
+from . import plan_set as _plan_set
 from .arrays import ModelArrays
 from .jit import kernel
+from .plan_set import PlanArrays
 
-ALPHA, CONTROLLER, RANDOM = 0, 1, 2
+ALPHA, CONTROLLER, RANDOM, PLAN_SET = 0, 1, 2, 3
 BLOCK_RUNS = 256  # runs that draw from one generator
 NEVER = -1
 
 _expectation = _belief.expectation
 _update = _belief.update
+_follow = _plan_set.follow
+_spend = _plan_set.spend
 
 
 class Program(NamedTuple):
     """A policy as arrays; ``memory`` is an integer that a run carries along.
 
     ALPHA: act by the best vector at the belief. CONTROLLER: memory is the node. RANDOM: memory is the state
-    of a generator of uniform actions.
+    of a generator of uniform actions. PLAN_SET: memory is the node, and what is left of the budget is tracked.
     """
 
     kind: int
     action: IntArray  # [n] action of a vector or node
-    successor: IntArray  # [n, O] next node (CONTROLLER)
+    successor: IntArray  # [n, O] next node (CONTROLLER, PLAN_SET)
     values: FloatArray  # vectors laid state by state: those of state s at start[s]:start[s] + size[s] (ALPHA)
     start: IntArray  # [S]
     size: IntArray  # [S]
     first: IntArray  # [S] number of the vector that comes first at state s
+    plans: PlanArrays  # (PLAN_SET)
 
 
 class Outcome(NamedTuple):
@@ -74,13 +79,23 @@ def random_action(memory: int, n_actions: int) -> int:
 
 
 @kernel
+def choice(p: Program, memory: int, states: IndexArray, probs: FloatArray, n_actions: int, score: FloatArray) -> int:
+    """The action to take; ``score`` is scratch."""
+    if p.kind == RANDOM:
+        return random_action(memory, n_actions)
+    if p.kind == ALPHA:
+        return int(p.action[best_vector(p, states, probs, score)])
+    return int(p.action[memory])
+
+
+@kernel
 def next_memory(p: Program, memory: int, o: int) -> int:
-    """The memory after an observation."""
-    if p.kind == CONTROLLER:
-        return int(p.successor[memory, o])
+    """The memory after an observation; that of a plan set before it looks for a better plan."""
+    if p.kind == ALPHA:
+        return memory
     if p.kind == RANDOM:
         return memory + 0x1E3779B97F4A7C15  # an odd step: the counter wraps around only after 2^64
-    return memory
+    return int(p.successor[memory, o])
 
 
 @kernel
@@ -126,8 +141,8 @@ def run_batch(
     u_start: FloatArray,
     u: FloatArray,
     out: Outcome,
-) -> None:
-    """Run ``runs`` of the program from b_0.
+) -> int:
+    """Run ``runs`` of the program from b_0; return NEVER, or a run whose node has no successor.
 
     ``u_start [runs]`` and ``u [steps, runs, 2]`` are the uniforms of each run; ``limit [K]`` is the budget
     with its tolerance. A run goes on until the *belief* is sure that the process has ended: as long as the
@@ -139,10 +154,15 @@ def run_batch(
     touched = np.empty(n_states, dtype=np.int32)
     states_a, states_b = np.empty(n_states, dtype=np.int32), np.empty(n_states, dtype=np.int32)
     probs_a, probs_b = np.empty(n_states), np.empty(n_states)
-    score = np.empty(program.size.max() if program.kind == ALPHA else 1)
+    planned = program.kind == PLAN_SET
+    left = np.empty(n_costs if planned else 0)
+    place = np.empty(n_states, dtype=np.int64)
+    score = np.empty(program.size.max() if program.kind == ALPHA else program.action.size)
     for i in range(runs.size):
         run = runs[i]
         node = memory[i]
+        for k in range(left.size):
+            left[k] = program.plans.budget[k]
         s = int(states0[draw(0, states0.size, probs0, u_start[run])])
         size = states0.size
         for j in range(size):
@@ -153,12 +173,7 @@ def run_batch(
             states, probs = states_a[:size], probs_a[:size]
             if surely_ended(terminal, states):
                 break
-            if program.kind == RANDOM:
-                a = random_action(node, n_actions)
-            elif program.kind == CONTROLLER:
-                a = program.action[node]
-            else:
-                a = program.action[best_vector(program, states, probs, score)]
+            a = choice(program, node, states, probs, n_actions, score)
             if not terminal[s]:
                 out.length[run] = t + 1
             out.reward[run] += weight * m.reward[s, a]
@@ -169,8 +184,15 @@ def run_batch(
                     out.violation[run] = t
             s, o = step(m, s, a, u[t, run, 0], u[t, run, 1])
             size, _ = _update(m, states, probs, a, o, acc, touched, states_b, probs_b)
+            if planned:
+                _spend(m.cost, a, discount, states, probs, left, left)
             states_a, states_b = states_b, states_a
             probs_a, probs_b = probs_b, probs_a
             node = next_memory(program, node, o)
+            if planned:
+                if node < 0:
+                    return int(run)
+                node = _follow(program.plans, node, left, states_a[:size], probs_a[:size], score, place)
             weight *= discount
         out.ended[run] = terminal[s]
+    return NEVER

@@ -7,6 +7,7 @@ from .controller import ControllerPolicy, blind
 from .graph import PolicyGraph, policy_graph
 from .mixture import MixturePolicy
 from .node_vectors import node_vectors
+from .plan_set import PlanSetPolicy
 from .random import RandomPolicy
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "BudgetedAlphaPolicy",
     "ControllerPolicy",
     "MixturePolicy",
+    "PlanSetPolicy",
     "Policy",
     "PolicyGraph",
     "RandomPolicy",

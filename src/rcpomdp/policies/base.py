@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import AnyArray, FloatArray, IntArray
 from ..errors import PolicyError
+from ..kernels.plan_set import PlanArrays
 from ..kernels.rollout import Program
 from ..model import CPOMDP
 
@@ -75,6 +76,7 @@ def program(
     start: IntArray | None = None,
     size: IntArray | None = None,
     first: IntArray | None = None,
+    plans: PlanArrays | None = None,
 ) -> Program:
     """A `Program` with empty arrays for what its kind does not use."""
     none = np.zeros(0, dtype=np.int64)
@@ -86,4 +88,13 @@ def program(
         none if start is None else start,
         none if size is None else size,
         none if first is None else first,
+        _NO_PLANS if plans is None else plans,
     )
+
+
+_NO_PLANS = PlanArrays(
+    budget=np.zeros(0),
+    sure_cost=np.zeros((0, 0)),
+    **{name: np.zeros(0, dtype=np.int64) for name in PlanArrays._fields[2:-1]},
+    values=np.zeros(0),
+)

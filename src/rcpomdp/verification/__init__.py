@@ -8,6 +8,8 @@ the limit at the start. Pairs that are not walked are bounded from above by the 
 pairs of node and support that are too many, by the node alone, with all states it can meet; and by 0 where no cost
 can be reached.
 
+Plan sets are checked plan by plan (`plan_set.py`).
+
 Slow and plain on purpose: NumPy, a model's sparse matrices and nothing of the solvers, kernels, beliefs and evaluation
 of this package. Beliefs whose probabilities agree to a relative δ are one: Bayes' rule keeps ratios, so what follows
 them differs by δ in proportion, and by ``δ/(1−γ)`` at most if that happens again at every step.

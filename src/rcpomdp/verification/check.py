@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,13 @@ from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..notebook import verification as _html
-from ..policies import ControllerPolicy, MixturePolicy, Policy
+from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy
 from .chain import Chain
 from .pairs import Pairs
+from .plan_set import Fault, prove
 
 MOST_PAIRS = 200_000
+_AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
 _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
 
 
@@ -29,10 +31,11 @@ class Verification(NamedTuple):
     history: tuple[tuple[str, str], ...]  # (action, observation) of each step until the promise is broken
     reward: float  # expected discounted reward
     cost: FloatArray  # [K] expected discounted costs
-    error: float  # reward and costs are off by no more than this
+    error: float  # reward and costs are off by no more than this; of a plan set, what rounding took off the reward
     spent: FloatArray  # [K] some history spends this much
     most_spent: FloatArray  # [K] no history spends more
     beliefs: int  # pairs of node and belief that were walked
+    note: str | None = None  # what to keep in mind: of a plan set `reward` is a lower bound, and `cost` is not known
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""
@@ -46,13 +49,17 @@ class Verification(NamedTuple):
             "spent": [finite(c) for c in self.spent],
             "most_spent": [finite(c) for c in self.most_spent],
             "beliefs": self.beliefs,
+            "note": self.note,
         }
 
     def __repr__(self) -> str:
         most = ", ".join(f"{c:.6g}" for c in self.most_spent)
         spends = f", no history spends more than {most}" if most else ""
         said = "verified" if self.verified else f"NOT verified: {self.problem}"
-        return f"Verification: {said}; reward {self.reward:.6g}{spends}"
+        if math.isnan(self.reward):
+            return f"Verification: {said}"
+        least = "" if self.note is None else "at least "
+        return f"Verification: {said}; reward {least}{self.reward:.6g}{spends}"
 
     def _repr_html_(self) -> str:
         return _html(self)
@@ -69,7 +76,8 @@ def verify(
 
     Parameters
     ----------
-    policy : a controller, or a mixture of controllers, each of which must keep the budget
+    policy : a controller, or a mixture of controllers, each of which must keep the budget; or a plan set, of which it
+        is checked plan by plan what it earns at least and spends at most
     claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
     horizon : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < horizon alone
@@ -91,6 +99,8 @@ def verify(
         found = _mixture(model, policy, horizon, most_pairs)
     elif isinstance(policy, ControllerPolicy):
         found = _controller(model, policy, horizon, most_pairs)
+    elif isinstance(policy, PlanSetPolicy):
+        found = _plan_set(model, policy, horizon)
     else:
         kind = type(policy).__name__
         raise PolicyError(f"only controllers and mixtures of them can be verified, not {kind}; simulate it instead")
@@ -124,6 +134,22 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pai
         spent=np.max([part.spent for part in parts], axis=0),
         most_spent=np.max([part.most_spent for part in parts], axis=0),
         beliefs=sum(part.beliefs for part in parts),
+    )
+
+
+def _plan_set(model: CPOMDP, policy: PlanSetPolicy, horizon: int | None) -> Verification:
+    if horizon is not None:
+        raise PolicyError("a plan set is checked for every history, not for those of a horizon")
+    if model.arrays is not policy.model.arrays and model.fingerprint != policy.model.fingerprint:
+        raise PolicyError("the plan set was made for another model, or for other parameters of it")
+    unknown, nothing = np.full(model.n_costs, np.nan), np.zeros(model.n_costs)
+    try:
+        found = prove(model, policy)
+    except Fault as fault:
+        most = np.full(model.n_costs, np.inf)
+        return Verification(False, str(fault), (), math.nan, unknown, math.nan, nothing, most, 0, _AT_LEAST)
+    return Verification(
+        True, None, (), found.reward, unknown, found.lowered, nothing, found.most_spent, found.beliefs, _AT_LEAST
     )
 
 
@@ -197,6 +223,9 @@ class _Claims(NamedTuple):
                 return False
             return low > high + error + 1e-6 * max(1.0, min(abs(low), abs(high)))
 
+        if found.note == _AT_LEAST:
+            yield from self._unproven(found, above)
+            return
         if above(self.lower, self.upper):
             yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
         if above(self.lower, found.reward, found.error):
@@ -210,3 +239,17 @@ class _Claims(NamedTuple):
                 yield f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
             if above(float(spent), sure):
                 yield f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
+
+    def _unproven(self, found: Verification, above: Callable[[float | None, float | None], bool]) -> Iterator[str]:
+        """The claims that go beyond bounds which are all that is known."""
+        if above(self.lower, self.upper):
+            yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
+        if above(self.lower, found.reward):
+            yield f"the claimed lower bound {self.lower:.9g} is above the reward that is proven, {found.reward:.9g}"
+        if above(self.reward, found.reward):
+            yield f"the claimed reward {self.reward:.9g} is above the one that is proven, {found.reward:.9g}"
+        if above(found.reward, self.upper):
+            yield f"the policy's reward is at least {found.reward:.9g}, above the claimed upper bound {self.upper:.9g}"
+        for sure, most in zip(self.sure_cost, found.most_spent, strict=True):
+            if above(float(most), sure):
+                yield f"no history is claimed to spend more than {sure:.9g}, and {most:.9g} is proven"
