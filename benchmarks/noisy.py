@@ -64,6 +64,7 @@ NOISY = [Case(name) for name in ("hallway", "hallway2", "tag", "tiger-grid")]
 def solved(case: Case, seconds: float, runs: int) -> Row:
     """Bounds of ARCS, and what its policy turns out to be."""
     import rcpomdp as rc
+    from rcpomdp.errors import PolicyError
 
     model = _model(case)
     rc.solve(rc.problems.make("ce"), "arcs", time_limit=1)
@@ -73,7 +74,7 @@ def solved(case: Case, seconds: float, runs: int) -> Row:
     try:
         checked = rc.verify(model, r.policy, r.summary())
         row["verified"] = "yes" if checked.verified else f"no: {checked.problem}"
-    except rc.errors.PolicyError as error:
+    except PolicyError as error:
         row["verified"] = f"not checked: {error}"
     return row | _earned(model, r.policy, runs)
 
