@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/arcs.py
+	$(BIN)/python benchmarks/noisy.py
 	$(BIN)/python benchmarks/cpomdp.py
 	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/explorer.py

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ BUILT_IN = [
     *("crs-4-4", "crs-5-7", "crs-7-8", "crs-11-11", "rs-5-7", "rs-7-8", "rs-11-11"),
     *("cheese-maze", "maze20", "query-s3", "mini-hall"),
     *("hallway", "hallway2", "tiger-grid", "tag", "bridge-repair"),
+    *("warehouse", "patrol", "assembly-line", "delivery", "clinic"),
 ]
 
 
@@ -54,14 +56,25 @@ def test_every_problem_builds_with_the_sizes_it_declares(name):
     assert "\n" not in problem.summary
 
 
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_reference_lists_every_problem_with_its_sizes(name):
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "problems.md").read_text()
+    problem = problems.get(name)
+    row = " | ".join(f"{size:,}" for size in problem.sizes)
+    assert f"\n| `{name}` | {row} | " in page
+    assert f" | {problem.summary} |\n" in page
+
+
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if "11" not in name])
 def test_budget_is_a_parameter_everywhere_and_none_is_unlimited(name):
     if name.startswith("rs-"):  # has no costs
         with pytest.raises(ModelError, match="^budget is 2, but without costs it must be None$"):
             problems.make(name, budget=2)
         return
+    n_costs = problems.make(name).n_costs
     for given, expected in ((0.125, 0.125), (2, 2.0), (None, np.inf)):
-        assert problems.make(name, budget=given).budget.tolist() == [expected]
+        budget = given if n_costs == 1 or given is None else (given,) * n_costs
+        assert problems.make(name, budget=budget).budget.tolist() == [expected] * n_costs
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -227,6 +227,36 @@ _BUILT_IN = {
             f"{__package__}.bridge_repair:bridge_repair",
             sizes=(5, 12, 5),
         ),
+        Problem(
+            "warehouse",
+            "A robot that is lost between shelves looks for its dock, and moves are metered, bumps above all.",
+            f"{__package__}.warehouse:warehouse",
+            sizes=(344, 5, 25),
+        ),
+        Problem(
+            "patrol",
+            "A drone photographs intruders that it can hardly see, and exposure to those near by is metered.",
+            f"{__package__}.patrol:patrol",
+            sizes=(576, 6, 48),
+        ),
+        Problem(
+            "assembly-line",
+            "Four machines wear out unseen, and the scrap and energy of the line are metered.",
+            f"{__package__}.assembly_line:assembly_line",
+            sizes=(625, 10, 8),
+        ),
+        Problem(
+            "delivery",
+            "A robot crosses a hospital at night, and its battery and its noise are metered.",
+            f"{__package__}.delivery:delivery",
+            sizes=(43, 5, 43),
+        ),
+        Problem(
+            "clinic",
+            "A patient is to be cured, and toxicity, radiation and blood taken are metered.",
+            f"{__package__}.clinic:clinic",
+            sizes=(17, 5, 7),
+        ),
     )
 }
 _registered: dict[str, Problem] = {}
