@@ -77,7 +77,7 @@ COUNTS = np.dtype(
         (name, np.int64)
         for name in (
             "beliefs pool edges belief_rows nodes node_rows kids plans plan_values plan_links options option_links "
-            "free_option visits moved wanted looks priced making_beliefs testing_plans making_plans upper_backups"
+            "free_option reached fresh visits moved wanted looks priced making_beliefs testing_plans making_plans upper_backups"
         ).split()
     ]
 )
@@ -116,7 +116,7 @@ class Informed(NamedTuple):
     cost: IntArray  # [J] the cost whose budget it knows
     value: FloatArray  # [K, T] coarse levels, increasing, then inf
     corner: FloatArray  # [J, T, S, A]
-    delayed: FloatArray  # [J, n, T, A], or n = 0
+    delayed: FloatArray  # [J, T, n, A], or n = 0
     ptr: IntArray  # [A*S + 1] of the rows (a, s) of what follows
     obs: IndexArray  # observation, increasing in a row
     prob: FloatArray  # P(o | s, a)
@@ -144,7 +144,8 @@ class Beliefs(NamedTuple):
 
     info: AnyArray  # [N] BELIEF
     least: FloatArray  # [N, K] no policy has a sure cost below this
-    asked: FloatArray  # [N, K] largest budget that options were asked for
+    low: FloatArray  # [N, K] least and
+    high: FloatArray  # [N, K] largest budget that options were asked for
     state: IndexArray  # pool of supports
     prob: FloatArray
     reward: FloatArray  # [rows, A] of opened beliefs: objective R(b, a)
@@ -207,6 +208,7 @@ class Scratch(NamedTuple):
     unlimited: FloatArray  # [K] inf
     path: IntArray  # [depth] nodes of a trial
     mode: IntArray  # [depth]
+    action: IntArray  # [depth]
     left: FloatArray  # [depth, K] budget
     wanted: FloatArray  # [., K] budgets at which a level would have helped
 
@@ -223,3 +225,4 @@ class Search(NamedTuple):
     options: Options
     scratch: Scratch
     counts: AnyArray  # [1] COUNTS
+    most_tests: int  # plans that one look at a belief tests, the newest first

@@ -82,7 +82,8 @@ def intern(x: Space, b: Beliefs, counts: AnyArray, state: IndexArray, prob: Floa
         b.state[at + j] = state[j]
         b.prob[at + j] = prob[j]
     for k in range(b.least.shape[1]):
-        b.asked[new, k] = -1.0
+        b.low[new, k] = np.inf
+        b.high[new, k] = -1.0
         b.least[new, k] = _least_cost(x, state, prob, n, k)
     return int(new)
 
@@ -223,8 +224,10 @@ def _expand_one(x: Space, b: Beliefs, w: Scratch, counts: AnyArray, i: int, a: i
         if p_obs <= 0.0:
             continue
         before = counts[0].beliefs
+        counts[0].reached = counts[0].reached + 1
         child = intern(x, b, counts, w.state, w.prob, support)
         if counts[0].beliefs > before:
+            counts[0].fresh = counts[0].fresh + 1
             b.info[child].parent = i
             b.info[child].action = a
             b.info[child].obs = o

@@ -42,7 +42,7 @@ def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) 
     for a in range(out.size):
         out[a] = 0.0
     parent, n_states = b.info[i].parent, f.corner.shape[2]
-    if f.delayed.shape[1] == 0 or (parent == NONE and i != 0):
+    if f.delayed.shape[2] == 0 or (parent == NONE and i != 0):
         for e in range(b.info[i].offset, b.info[i].offset + b.info[i].size):
             p, vector = b.prob[e], f.corner[j, t, b.state[e]]
             for a in range(out.size):
@@ -50,7 +50,7 @@ def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) 
         return
     if parent == NONE:
         for a in range(out.size):
-            out[a] = f.delayed[j, f.root, t, a]
+            out[a] = f.delayed[j, t, f.root, a]
         return
     total, action, o = 0.0, b.info[i].action, b.info[i].obs
     for e in range(b.info[parent].offset, b.info[parent].offset + b.info[parent].size):
@@ -58,7 +58,7 @@ def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) 
         if entry != NONE:
             p = b.prob[e] * f.prob[entry]
             total += p
-            values = f.delayed[j, f.belief[entry], t]
+            values = f.delayed[j, t, f.belief[entry]]
             for a in range(out.size):
                 out[a] += p * values[a]
     for a in range(out.size):

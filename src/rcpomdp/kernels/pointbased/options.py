@@ -18,7 +18,11 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ..jit import inner, kernel
-from .arrays import NO_ROOM, NONE, Beliefs, Options, Plans, Scratch, Search, Space
+from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Options, Plans, Scratch, Search, Space
+from .levels import left_after
+from .nodes import kids_of
+
+_LOOKS = 3  # actions whose successors one look for a better plan tests
 
 
 @inner
@@ -37,8 +41,21 @@ def product(x: Space, b: Beliefs, g: Plans, i: int, plan: int, row: int) -> floa
     first = x.start[cls]
     at, size = b.info[i].offset, b.info[i].size
     vector = g.value[g.info[plan].values + row * (x.start[cls + 1] - first) :]
-    state, prob = b.state[at : at + size], b.prob[at : at + size]
+    prob = b.prob[at : at + size]
     total = 0.0
+    if b.state[at + size - 1] - b.state[at] == size - 1:  # no gaps: four sums at a time
+        vector = vector[b.state[at] - first :]
+        one, two, three = 0.0, 0.0, 0.0
+        whole = size - size % 4
+        for j in range(0, whole, 4):
+            total += prob[j] * vector[j]
+            one += prob[j + 1] * vector[j + 1]
+            two += prob[j + 2] * vector[j + 2]
+            three += prob[j + 3] * vector[j + 3]
+        for j in range(whole, size):
+            total += prob[j] * vector[j]
+        return (total + one) + (two + three)
+    state = b.state[at : at + size]
     for j in range(size):
         total += prob[j] * vector[state[j] - first]
     return total
@@ -91,19 +108,24 @@ def thriftiest_option(x: Space, b: Beliefs, c: Options, i: int, d: FloatArray) -
 
 
 @inner
-def _dominates(x: Space, c: Options, one: int, value: float, sure: FloatArray, as_plan: bool) -> bool:
-    """Whether an option is no worse than something; a belief plan does not stand in for a plan."""
-    if c.total[one, 0] < value or (as_plan and c.info[one].plan == NONE):
-        return False
-    return fits(x, c.sure[one], sure)
+def _is_as_thrifty(x: Space, low: FloatArray, one: FloatArray, other: FloatArray) -> bool:
+    """Whether a sure cost fits wherever another does, among the budgets that were asked for."""
+    for k in range(low.size):  # noqa: SIM110 - compiled code has no all()
+        if x.limited[k] and one[k] > max(other[k], low[k]):
+            return False
+    return True
 
 
 @inner
 def _is_known(x: Space, b: Beliefs, c: Options, i: int, value: float, sure: FloatArray, as_plan: bool) -> bool:
-    """Whether belief i has an option that is no worse."""
+    """Whether belief i has an option that is no worse; a belief plan does not stand in for a plan."""
     option = b.info[i].option
     while option != NONE:
-        if _dominates(x, c, option, value, sure, as_plan):
+        if (
+            c.total[option, 0] >= value
+            and (not as_plan or c.info[option].plan != NONE)
+            and _is_as_thrifty(x, b.low[i], c.sure[option], sure)
+        ):
             return True
         option = c.info[option].next
     return False
@@ -134,8 +156,10 @@ def _enter(x: Space, b: Beliefs, c: Options, counts: AnyArray, i: int, new: int)
     before, option = NONE, b.info[i].option
     while option != NONE:
         after = c.info[option].next
-        if c.total[option, 0] <= value and fits(x, c.sure[new], c.sure[option]) and (
-            is_plan or c.info[option].plan == NONE
+        if (
+            c.total[option, 0] <= value
+            and (is_plan or c.info[option].plan == NONE)
+            and _is_as_thrifty(x, b.low[i], c.sure[new], c.sure[option])
         ):
             if before == NONE:
                 b.info[i].option = after
@@ -153,21 +177,51 @@ def _enter(x: Space, b: Beliefs, c: Options, counts: AnyArray, i: int, new: int)
 
 @inner
 def refresh(s: Search, i: int, d: FloatArray) -> bool:
-    """Test the plans of belief i's class that are newer than the last look and fit the budget; False if full."""
+    """Test the plans of belief i's class that are newer than the last look and may fit; False if full.
+
+    A belief keeps only what is best for some budget between the least and the most that it was asked for.
+    """
     x, b, g = s.space, s.beliefs, s.plans
     newest = g.newest[b.info[i].cls]
-    if newest == b.info[i].tested and fits(x, d, b.asked[i]):
+    asked = fits(x, d, b.high[i]) and fits(x, b.low[i], d)
+    if newest == b.info[i].tested and asked:
         return True
-    if not fits(x, d, b.asked[i]):
-        b.info[i].tested = NONE  # what did not fit before may fit now
+    if not asked:
+        b.info[i].tested = NONE
         for k in range(d.size):
-            b.asked[i, k] = max(b.asked[i, k], d[k])
-    plan = newest
-    while plan > b.info[i].tested:
-        if (fits(x, g.sure[plan], b.asked[i]) or x.varies) and not offer(s, i, plan):
-            return False
+            b.high[i, k] = max(b.high[i, k], d[k])
+            b.low[i, k] = min(b.low[i, k], d[k])
+    plan, left = newest, s.most_tests
+    while plan > b.info[i].tested and left > 0:
+        if fits(x, g.sure[plan], b.high[i]) or x.varies:
+            left -= 1
+            if not offer(s, i, plan):
+                return False
         plan = g.info[plan].older
+    if left == 0 and not _offer_more(s, i):
+        return False
     b.info[i].tested = newest
+    return True
+
+
+@inner
+def _offer_more(s: Search, i: int) -> bool:
+    """Where not all plans are tested, test the default, and what the plans of the belief before go on with; False if full."""
+    b, g, c, x = s.beliefs, s.plans, s.options, s.space
+    if not offer(s, i, g.default[b.info[i].cls]):
+        return False
+    parent = b.info[i].parent
+    option = b.info[parent].option if parent != NONE else NONE
+    pair = b.info[parent].cls * x.gain.shape[2] + b.info[i].action if parent != NONE else 0
+    while option != NONE:
+        plan = c.info[option].plan
+        if plan != NONE and g.info[plan].action == b.info[i].action:
+            for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+                if x.seen_obs[f] == b.info[i].obs:
+                    if not offer(s, i, g.link[g.info[plan].links + f - x.seen_ptr[pair]]):
+                        return False
+                    break
+        option = c.info[option].next
     return True
 
 
@@ -294,60 +348,78 @@ def refresh_children(s: Search, i: int, a: int, rest: FloatArray) -> bool:
 
 
 @inner
-def _rest(s: Search, i: int, a: int, d: FloatArray, as_plan: bool, rest: FloatArray) -> bool:
-    """Write what is left after an action, by a plan or by the belief itself; False if that is overspent."""
-    x, b, row = s.space, s.beliefs, s.beliefs.info[i].row
-    if as_plan:
-        return rest_for_plan(x, b.info[i].cls, a, d, rest)
-    for k in range(d.size):
-        rest[k] = (d[k] - b.cost[row, k, a]) / x.discount
-        if x.limited[k] and rest[k] < 0.0:
-            return False
+def _look(s: Search, node: int, a: int, d: FloatArray) -> bool:
+    """Test new plans at all that may follow an expanded action, and note what is known there; False if full."""
+    x, b, n = s.space, s.beliefs, s.nodes
+    i = n.info[node].belief
+    row, rest = b.info[i].row, s.scratch.rest
+    if not left_after(x, d, b.cost[row, :, a], rest):
+        return True
+    first = kids_of(s, node, a, EXACT)
+    if first == NO_ROOM or (first != NONE and not refresh_children(s, i, a, rest)):
+        return False
+    if first != NONE:
+        for e in range(b.degree[row, a]):
+            option = best_option(x, b, s.options, b.edge_child[b.edge[row, a] + e], rest, False)
+            n.lo[n.kid[first + e], EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
     return True
 
 
 @inner
-def best_promise(s: Search, i: int, d: FloatArray, as_plan: bool) -> tuple[int, float]:
-    """The expanded action that promises most at (b, d) by what is known so far, and its promise."""
-    best, most, rest = NONE, -np.inf, s.scratch.rest
-    for a in range(s.beliefs.reward.shape[1]):
-        if s.beliefs.edge[s.beliefs.info[i].row, a] == NONE or not _rest(s, i, a, d, as_plan, rest):
-            continue
-        value = _promise(s, i, a, rest, as_plan)
-        if value > most:
-            best, most = a, value
-    return best, most
+def _expected(s: Search, node: int, a: int, d: FloatArray) -> float:
+    """What an action promises at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
+    x, b, n = s.space, s.beliefs, s.nodes
+    row = b.info[n.info[node].belief].row
+    first = n.kids[n.info[node].row, 0, a]
+    if b.edge[row, a] == NONE or first == NONE or not left_after(x, d, b.cost[row, :, a], s.scratch.spare):
+        return -np.inf
+    value = b.reward[row, a]
+    for e in range(b.degree[row, a]):
+        value += x.discount * b.edge_prob[b.edge[row, a] + e] * n.lo[n.kid[first + e], EXACT]
+    return float(value)
 
 
 @inner
-def improve(s: Search, i: int, d: FloatArray, least_gain: float) -> bool:
-    """Make a plan, or where it promises more a belief plan, for an opened belief with a budget; False if full."""
+def improve(s: Search, node: int, a: int, d: FloatArray, least_gain: float) -> bool:
+    """Make a plan, or where it promises more a belief plan, at an opened node with a budget; False if full.
+
+    Looks at what may follow action a, and then at what the most promising action leads to.
+    """
+    i = s.nodes.info[node].belief
     if not refresh(s, i, d):
         return False
-    return _improve_as(s, i, d, least_gain, True) and (
-        not s.space.varies or _improve_as(s, i, d, least_gain, False)
+    looked = a
+    for _ in range(_LOOKS):
+        if looked != NONE and s.beliefs.edge[s.beliefs.info[i].row, looked] != NONE and not _look(s, node, looked, d):
+            return False
+        best, most = NONE, -np.inf
+        for action in range(s.beliefs.reward.shape[1]):
+            value = _expected(s, node, action, d)
+            if value > most:
+                best, most = action, value
+        if best in (looked, NONE):
+            break
+        looked = best
+    if best == NONE:
+        return True
+    return _make_best(s, i, best, d, least_gain, True) and (
+        not s.space.varies or _make_best(s, i, best, d, least_gain, False)
     )
 
 
 @inner
-def _improve_as(s: Search, i: int, d: FloatArray, least_gain: float, as_plan: bool) -> bool:
-    """Make one or the other if a step ahead promises `least_gain` more than is known of its kind; False if full."""
-    x, b, c, rest = s.space, s.beliefs, s.options, s.scratch.rest
-    a, promise = best_promise(s, i, d, as_plan)
-    while a != NONE:
-        _rest(s, i, a, d, as_plan, rest)
-        if not refresh_children(s, i, a, rest):
-            return False
-        again, promise = best_promise(s, i, d, as_plan)
-        if again == a:
-            break
-        a = again
-    if a == NONE:
+def _make_best(s: Search, i: int, a: int, d: FloatArray, least_gain: float, as_plan: bool) -> bool:
+    """Make a plan or a belief plan if it promises `least_gain` more than is known of its kind; False if full."""
+    x, b, rest = s.space, s.beliefs, s.scratch.rest
+    if as_plan:
+        paid = rest_for_plan(x, b.info[i].cls, a, d, rest)
+    else:
+        paid = left_after(x, d, b.cost[b.info[i].row, :, a], rest)
+    if not paid:
         return True
-    known = best_option(x, b, c, i, d, as_plan)
-    if known != NONE and promise <= c.total[known, 0] + least_gain:
+    promise, known = _promise(s, i, a, rest, as_plan), best_option(x, b, s.options, i, d, as_plan)
+    if promise == -np.inf or (known != NONE and promise <= s.options.total[known, 0] + least_gain):
         return True
-    _rest(s, i, a, d, as_plan, rest)
     if as_plan:
         return _make_plan(s, i, a, rest)
     return _make_belief_plan(s, i, a, rest, False)
@@ -445,15 +517,13 @@ def improve_thrift(s: Search, i: int, d: FloatArray) -> bool:
 
 @kernel
 def forget_idle(s: Search) -> int:
-    """Take plans that are an option of no opened belief off their class's list; return how many stay.
+    """Take plans that are an option of no belief off their class's list; return how many stay.
 
     Nothing is freed: other plans may follow them.
     """
     b, g, c = s.beliefs, s.plans, s.options
     busy = np.zeros(g.info.shape[0], dtype=np.bool_)
     for i in range(s.counts[0].beliefs):
-        if b.info[i].row == NONE and i > 0:
-            continue
         option = b.info[i].option
         while option != NONE:
             if c.info[option].plan != NONE:

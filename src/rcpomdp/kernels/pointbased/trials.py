@@ -34,10 +34,11 @@ from .nodes import (
     node_of,
     open_node,
 )
-from .options import best_option, best_promise, improve, improve_thrift, refresh, share_of, thriftiest_option
+from .options import best_option, improve, improve_thrift, refresh, share_of, thriftiest_option
 
 DONE, FULL, CROWDED = 0, 1, 2
 THRIFTY, SAMPLED = -1, -2  # modes of trials, beside EXACT and the relaxations
+ENOUGH = 1000  # beliefs reached, from which on it is known whether they repeat
 STILL = 8  # trials in a row that change nothing, after which more would not either
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
@@ -88,6 +89,12 @@ def choose(s: Search, node: int, mode: int, d: FloatArray) -> tuple[int, float]:
 
 
 @inner
+def is_noisy(s: Search) -> bool:
+    """Whether most beliefs that were reached so far were new: then rays only add more of them."""
+    return bool(s.counts[0].reached > ENOUGH and 2 * s.counts[0].fresh > s.counts[0].reached)
+
+
+@inner
 def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
     """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if there is none for that."""
     if not open_node(s, node):
@@ -96,9 +103,10 @@ def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tup
     row = b.info[i].row
     if tuning.all_actions:
         for a in range(b.reward.shape[1]):
-            if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, tuning.least_weight):
+            if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, 2.0):
                 return NO_ROOM, 0.0
-    least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
+    with_rays = mode != THRIFTY and not is_noisy(s)  # rays say nothing about what is needed
+    least_weight = tuning.least_weight if with_rays else 2.0
     while True:
         if back_up_all(s, node, max(mode, EXACT)) == NO_ROOM:
             return NO_ROOM, 0.0
@@ -127,10 +135,10 @@ def excess(s: Search, node: int, mode: int, rest: FloatArray, target: float) -> 
     if mode == THRIFTY:
         option = thriftiest_option(x, b, c, i, rest)
         return (share_of(x, c.sure[option], rest) if option != NONE else np.inf) - 1.0
-    bound, option = bound_at(s, node, rest), best_option(x, b, c, i, rest, False)
-    if option == NONE:
+    bound, known = bound_at(s, node, rest), s.nodes.lo[node, EXACT]
+    if known == -np.inf:
         return bound - x.worst + 1.0  # whatever the target, it must be found out whether there is one
-    return float(bound - c.total[option, 0] - target)
+    return float(bound - known - target)
 
 
 @inner
@@ -138,8 +146,11 @@ def gap_at(s: Search, node: int, mode: int, d: FloatArray, target: float) -> flo
     """The excess of a node in a convex mode, exact or relaxed, at its own level or the budget d."""
     if mode > EXACT:
         return relaxed_excess(s, node, mode, target)
-    if not refresh(s, s.nodes.info[node].belief, d):
+    i = s.nodes.info[node].belief
+    if not refresh(s, i, d):
         return 0.0
+    option = best_option(s.space, s.beliefs, s.options, i, d, False)
+    s.nodes.lo[node, EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
     return excess(s, node, EXACT, d, target)
 
 
@@ -201,13 +212,6 @@ def next_step(s: Search, node: int, a: int, mode: int, rest: FloatArray, target:
     if first < 0:
         return first, mode
     chosen = largest_excess(s, first, i, a, mode, rest, target)
-    while mode == EXACT and chosen != NONE:
-        if not refresh(s, n.info[n.kid[first + chosen]].belief, rest):
-            return NO_ROOM, mode
-        again = largest_excess(s, first, i, a, mode, rest, target)
-        if again == chosen:
-            break
-        chosen = again
     if chosen == NONE:
         return NONE, mode
     kid = n.kid[first + chosen]
@@ -215,7 +219,7 @@ def next_step(s: Search, node: int, a: int, mode: int, rest: FloatArray, target:
         return kid, mode
     j = mode
     if mode == EXACT and n.hi.shape[1] > 1:
-        if best_option(s.space, s.beliefs, s.options, n.info[kid].belief, rest, False) == NONE:
+        if n.lo[kid, EXACT] == -np.inf:
             return kid, THRIFTY
         j = relaxation_behind(s, kid, rest)
         s.counts[0].looks = s.counts[0].looks + 1
@@ -280,7 +284,7 @@ def raise_lo(s: Search, node: int) -> None:
 
 
 @inner
-def learn(s: Search, node: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+def learn(s: Search, node: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
     """Look for better options at a visited node; False if full."""
     i = s.nodes.info[node].belief
     if mode == THRIFTY:
@@ -290,7 +294,7 @@ def learn(s: Search, node: int, mode: int, d: FloatArray, least_gain: float) -> 
             return False
         raise_lo(s, node)
         return True
-    return improve(s, i, d, least_gain)
+    return improve(s, node, a, d, least_gain)
 
 
 @inner
@@ -311,9 +315,10 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
         s.counts[0].visits = s.counts[0].visits + 1
         before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
         a, value = visit(s, node, mode, d, tuning)
-        if a == NO_ROOM or not learn(s, node, mode, d, least_gain):
+        if a == NO_ROOM or not learn(s, node, a, mode, d, least_gain):
             return FULL
         moved = moved or n.hi[node, column] < before - MOVE * abs(before)
+        w.action[depth] = a
         depth += 1
         if is_close(s, node, mode, d, value, limit) or a == NONE or depth == w.path.size:
             break
@@ -333,7 +338,7 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
         before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
         if t < depth - 1 and back_up_all(s, node, column) == NO_ROOM:
             return FULL
-        if not learn(s, node, mode, d, least_gain):
+        if not learn(s, node, w.action[t], mode, d, least_gain):
             return FULL
         moved = moved or n.hi[node, column] < before - MOVE * abs(before)
     if moved or s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links > made:
@@ -372,6 +377,7 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         a, value = visit(s, node, EXACT, d, tuning)
         if a == NO_ROOM or not refresh(s, i, d):
             return FULL
+        w.action[depth] = a
         depth += 1
         option = best_option(x, b, s.options, i, d, False)
         known = s.options.total[option, 0] if option != NONE else x.worst
@@ -384,7 +390,7 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         elif option != NONE and random(chance) < 0.5:
             a = s.options.info[option].action
         row = b.info[i].row
-        if b.edge[row, a] == NONE and not expand(x, b, w, s.counts, i, a, tuning.least_weight):
+        if b.edge[row, a] == NONE and not expand(x, b, w, s.counts, i, a, 2.0):
             return FULL
         rest = w.left[depth]
         if not left_after(x, d, b.cost[row, :, a], rest):
@@ -395,10 +401,11 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
             u -= b.edge_prob[e]
             if u < 0.0:
                 break
+        w.action[depth - 1] = a
         node = node_of(s, b.edge_child[edge], level_of(s.levels, rest))
     for t in range(depth - 1, -1, -1):
         node, d = w.path[t], w.left[t]
-        if back_up_all(s, node, EXACT) == NO_ROOM or not improve(s, n.info[node].belief, d, limit):
+        if back_up_all(s, node, EXACT) == NO_ROOM or not improve(s, node, w.action[t], d, limit):
             return FULL
     return DONE
 

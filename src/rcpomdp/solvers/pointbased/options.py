@@ -27,9 +27,10 @@ class SearchOptions:
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
     wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound
-    sampled: int = 1  # trials by chance, which meet the beliefs that the policy meets, for each one by bounds
+    sampled: int = 3  # trials by chance, which meet the beliefs that the policy meets, for each one by bounds
     explore: float = 0.1  # chance of an action at random in those
     forget: bool = True  # take idle plans off the lists
+    most_tests: int = 128  # plans that one look at a belief tests, the newest first
     least_weight: float = 0.02
     end_share: float = 0.25
     least_gain: float = 1e-3

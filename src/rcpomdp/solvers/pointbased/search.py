@@ -7,14 +7,14 @@ until a gap is reached or the caller stops it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ... import beliefs
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import largest_sure_costs
-from ...bounds.fib import fib_vectors
-from ...bounds.mdp import mdp_q_values
-from ...bounds.starting import cost_fib_vectors
+from ...bounds.starting import blind_plans, cost_fib_vectors
 from ...classes import in_class_order, observability_classes, one_class
 from ...kernels.pointbased import arrays, nodes, options, trials
 from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Informed, Search
@@ -22,6 +22,7 @@ from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP
 from . import storage
+from .informed import InformedBounds, no_deadline
 from .levels import build_levels, level_values, with_levels
 from .options import Objective, SearchOptions
 
@@ -47,6 +48,7 @@ class PointBasedSearch:
         memory_limit: float = np.inf,
         n_levels: int = 128,
         seed: int = 0,
+        over: Callable[[], bool] = no_deadline,
     ) -> None:
         self.model = model
         self.memory_limit = memory_limit
@@ -78,7 +80,14 @@ class PointBasedSearch:
             self.cap,
             self.options.merge,
         )
-        informed = self._informed(np.zeros((1, n_costs)))
+        bounds = InformedBounds(self.ordered, space, self.options.informed, over)
+        tables = [bounds.plain(objective_gain)]
+        if self.limited.any():
+            b0 = self.ordered.initial_belief
+            blind = min(float((b0 @ plan.reward)) for plan in blind_plans(self.ordered))
+            best = float((b0 @ tables[0].corner[-1]).max())
+            tables += bounds.over_budgets(objective_gain, self.budget, best - blind)
+        informed = bounds.pack(tables)
         n_modes = 1 + (len(informed.multiplier) if space.varies else 0)
         tiny, trifle = self._tiny(space)
         counts = np.zeros(1, dtype=arrays.COUNTS)
@@ -95,6 +104,7 @@ class PointBasedSearch:
             options=storage.build_options(n_costs),
             scratch=storage.build_scratch(space, n_modes, depth),
             counts=counts,
+            most_tests=self.options.most_tests,
         )
         self._chance = np.array([seed * 0x9E3779B9 + 1], dtype=np.uint64)
         b = beliefs.initial(self.ordered)
@@ -275,25 +285,3 @@ class PointBasedSearch:
         """μR − λ·C, [S, A]."""
         m = self.ordered.arrays
         return np.asarray(self.objective.reward * m.reward - np.tensordot(self.objective.costs, m.cost, axes=1))
-
-    def _informed(self, multipliers: FloatArray) -> Informed:
-        m = self.ordered.arrays
-        corner = []
-        for multiplier in multipliers:
-            gain = self._objective_gain() - np.tensordot(multiplier, m.cost, axes=1)
-            target = self.ordered._changed(arrays=m._replace(reward=gain))
-            corner.append(np.ascontiguousarray(fib_vectors(target).T))
-        none = np.zeros(0, dtype=np.int64)
-        n_costs = self.model.n_costs
-        return Informed(
-            multiplier=np.array(multipliers),
-            cost=np.zeros(len(multipliers), dtype=np.int64),
-            value=np.full((max(n_costs, 1), 1), np.inf),
-            corner=np.stack(corner)[:, None],
-            delayed=np.zeros((len(multipliers), 0, 1, self.model.n_actions)),
-            ptr=np.zeros(1, dtype=np.int64),
-            obs=none.astype(np.int32),
-            prob=np.zeros(0),
-            belief=none.astype(np.int32),
-            root=0,
-        )

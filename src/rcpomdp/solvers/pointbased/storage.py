@@ -86,6 +86,7 @@ def build_scratch(x: a.Space, n_modes: int, depth: int) -> a.Scratch:
         unlimited=np.full(k, np.inf),
         path=np.empty(depth, dtype=np.int64),
         mode=np.empty(depth, dtype=np.int64),
+        action=np.empty(depth, dtype=np.int64),
         left=np.empty((depth, k)),
         wanted=np.empty((_WANTED, k)),
     )
@@ -98,7 +99,8 @@ def build_beliefs(x: a.Space) -> a.Beliefs:
     return a.Beliefs(
         info=np.empty(_ROOM, dtype=a.BELIEF),
         least=np.empty((_ROOM, k)),
-        asked=np.empty((_ROOM, k)),
+        low=np.empty((_ROOM, k)),
+        high=np.empty((_ROOM, k)),
         state=np.empty(entries, dtype=np.int32),
         prob=np.empty(entries),
         reward=np.empty((_ROOM, n_actions)),
@@ -190,7 +192,7 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
     b, n, g, c = s.beliefs, s.nodes, s.plans, s.options
     n_obs, largest = s.space.model.n_observations, int(np.diff(s.space.start).max())
     wanted: list[tuple[list[AnyArray], str, int]] = [
-        ([b.info, b.least, b.asked], "beliefs", 3 * n_obs),
+        ([b.info, b.least, b.low, b.high], "beliefs", 3 * n_obs),
         ([b.state, b.prob], "pool", 3 * n_obs * largest),
         ([b.edge_child, b.edge_obs, b.edge_prob], "edges", n_obs),
         ([b.reward, b.cost, b.edge, b.degree], "belief_rows", _STEP),
