@@ -27,6 +27,8 @@ from .budget_storage import most_spent
 from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
 from .online import OnlinePolicy
+from .pointbased import solve as point_based
+from .pointbased.noise import is_noisy
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .smallest import smallest_model
 from .stopping import Slices, check_limits, is_number
@@ -91,7 +93,10 @@ def arcs(
         load_acting_kernels()
     if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
         unconstrained.load_kernels()  # it may be needed too
+    point_based.load_kernels()
     clock = Slices(time_limit)
+    if options is None and act_time is None and is_noisy(model, np.array(model.spending_limit)):
+        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress)
     options = options or ArcsOptions()
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():

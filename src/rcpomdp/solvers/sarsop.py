@@ -26,6 +26,9 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 from .engine import Engine, EngineOptions, Objective
+from .pointbased import PointBasedSearch
+from .pointbased import solve as point_based
+from .pointbased.noise import is_noisy
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .smallest import smallest_model
 from .stopping import Patience, Slices, check_limits
@@ -67,8 +70,12 @@ def sarsop(
     check_limits(epsilon, time_limit, memory_limit)
     goal = _goal(model, objective, epsilon)
     load_kernels()
+    point_based.load_kernels()
     clock = Slices(time_limit)
-    if warm_start is None:
+    engine: Engine | PointBasedSearch
+    if warm_start is None and options is None and is_noisy(model):
+        engine = PointBasedSearch(model, goal.objective, memory_limit=memory_limit, over=lambda: clock.over)
+    elif warm_start is None:
         engine = Engine(model, goal.objective, options, memory_limit)
     else:
         if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
@@ -102,7 +109,7 @@ def sarsop(
 
 
 def _search(
-    engine: Engine,
+    engine: Engine | PointBasedSearch,
     goal: _Goal,
     epsilon: float,
     clock: Slices,
@@ -184,7 +191,7 @@ def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
     return goal
 
 
-def _point(engine: Engine, goal: _Goal, seconds: float) -> TracePoint:
+def _point(engine: Engine | PointBasedSearch, goal: _Goal, seconds: float) -> TracePoint:
     lower, upper = engine.lower, engine.upper
     if goal.cost is not None:
         # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.

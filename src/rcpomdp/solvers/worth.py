@@ -39,10 +39,12 @@ def worth(
     if exact.error <= 2 * tolerance:
         return exact.reward, exact.cost, None
     deadline = Slices(_HURRY if hurry else clock.left)
-    return _simulated(model, policy, deadline, seed)
+    return simulated_worth(model, policy, deadline, seed)
 
 
-def _simulated(model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int) -> tuple[float, FloatArray, FloatArray]:
+def simulated_worth(
+    model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int
+) -> tuple[float, FloatArray, FloatArray]:
     """Means over runs, and their standard errors; one batch at least."""
     steps = 1 if model.discount == 0 else min(_MOST_STEPS, math.ceil(math.log(_TAIL) / math.log(model.discount)))
     steps = max(1, steps)

@@ -202,13 +202,10 @@ class _Claims(NamedTuple):
         lower, upper = number(given.get("lower"), "lower bound"), number(given.get("upper"), "upper bound")
         if given.get("objective") not in (None, "reward"):
             lower = upper = None  # of something else
-        return cls(
-            lower,
-            upper,
-            number(given.get("reward"), "reward"),
-            numbers("cost"),
-            numbers("sure_cost"),
-        )
+        reward, cost = number(given.get("reward"), "reward"), numbers("cost")
+        if given.get("standard_error") is not None:
+            reward, cost = None, [None] * model.n_costs  # means of simulated runs claim nothing
+        return cls(lower, upper, reward, cost, numbers("sure_cost"))
 
     def broken_by(self, found: Verification) -> str | None:
         """The first claim that what was found contradicts."""

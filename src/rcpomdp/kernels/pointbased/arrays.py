@@ -16,7 +16,9 @@ from ..arrays import ModelArrays
 
 NONE = -1
 NO_ROOM = -2  # in place of an index: arrays must grow first
-EXACT = 0  # mode of bounds in which an action spends C(b, a); mode j > 0 is a relaxation, which spends the class's least
+EXACT = (
+    0  # mode of bounds in which an action spends C(b, a); mode j > 0 is a relaxation, which spends the class's least
+)
 
 BELIEF = np.dtype(
     [

@@ -300,7 +300,9 @@ def is_ruled_out(s: Search, i: int, a: int, level: int) -> bool:
     """Whether an expanded action needs more than a level has."""
     needs(s, i, a, s.scratch.need)
     for k in range(s.scratch.need.size):
-        if s.space.limited[k] and value_at(s.levels, level, k) < s.scratch.need[k] * (1.0 - SNAP):
+        d = value_at(s.levels, level, k)
+        most = s.levels.trifle[k] if d == s.levels.tiny[k] else d
+        if s.space.limited[k] and most < s.scratch.need[k] * (1.0 - SNAP):
             return True
     return False
 
@@ -399,7 +401,7 @@ def back_up(s: Search, node: int, mode: int) -> int:
         if following == best:
             break
         best = following
-    n.hi[node, mode] = min(n.hi[node, mode], q[best])
+    n.hi[node, mode] = min(n.hi[node, mode], max(q[best], _least_value(s, n.info[node].level, mode)))
     apply_monotone(s, node, mode)
     apply_ray(s, node, mode)
     if mode == EXACT:
@@ -407,6 +409,16 @@ def back_up(s: Search, node: int, mode: int) -> int:
             allowance = priced_level(s.space, s.levels, s.informed.multiplier[j - 1], n.info[node].level)
             n.hi[node, EXACT] = min(n.hi[node, EXACT], n.hi[node, j] + allowance)
     return best
+
+
+@inner
+def _least_value(s: Search, level: int, mode: int) -> float:
+    """What the bound of a node does not fall below: at a tiny level nothing is impossible, it may only be far away."""
+    for k in range(s.levels.count.size):
+        if value_at(s.levels, level, k) == s.levels.tiny[k]:
+            allowance = priced(s.space, s.informed.multiplier[mode - 1], s.space.cap) if mode > EXACT else 0.0
+            return s.space.worst - allowance
+    return -np.inf
 
 
 @inner

@@ -75,11 +75,7 @@ def best_option(x: Space, b: Beliefs, c: Options, i: int, d: FloatArray, plans_o
     """The best option of belief i within a budget, or NONE."""
     best, most, option = NONE, -np.inf, b.info[i].option
     while option != NONE:
-        if (
-            c.total[option, 0] > most
-            and (c.info[option].plan != NONE or not plans_only)
-            and fits(x, c.sure[option], d)
-        ):
+        if c.total[option, 0] > most and (c.info[option].plan != NONE or not plans_only) and fits(x, c.sure[option], d):
             best, most = option, c.total[option, 0]
         option = c.info[option].next
     return best

@@ -205,7 +205,9 @@ def largest_excess(s: Search, first: int, i: int, a: int, mode: int, rest: Float
 
 
 @inner
-def next_step(s: Search, node: int, a: int, mode: int, rest: FloatArray, target: float, share: float) -> tuple[int, int]:
+def next_step(
+    s: Search, node: int, a: int, mode: int, rest: FloatArray, target: float, share: float
+) -> tuple[int, int]:
     """Where a trial goes under action a, and in which mode; NONE if all successors are within the target, or NO_ROOM."""
     n, i = s.nodes, s.nodes.info[node].belief
     first = kids_of(s, node, a, max(mode, EXACT))

@@ -27,6 +27,7 @@ _RELATIVE = 1e-4  # least fall of a bound over levels that counts
 _NUMBERS = 200_000_000  # in a table
 _SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
 _FINER = 1.4  # factor by which the best of them is varied
+_MOST_LEVELS = 4000
 _DEPTH = 3.0  # levels go down to the budget's e^-3-th part
 
 
@@ -136,6 +137,8 @@ class InformedBounds:
         values = [0.0, np.inf]
         if budget > 0:
             most = max(int(np.ceil(np.log(cap / budget) / step)), 0)
+            if most + _DEPTH / step > _MOST_LEVELS:  # next to no discount: levels that a step climbs are too many
+                return no_levels(self.model)
             values = [0.0, *(budget * np.exp(step * np.arange(-int(_DEPTH / step), most))), np.inf]
         return budget_levels(np.unique(values), x.floor[..., k], x.class_of, self.model.discount)
 

@@ -62,8 +62,15 @@ def build_levels(values: list[FloatArray], tiny: FloatArray, trifle: FloatArray)
     bits = min(62 // max(1, n_costs), 20)
     most = min(1 << bits, max([2 * len(v) + _MORE for v in values], default=1))
     shape = n_costs, most
-    levels = Levels(np.full(shape, np.inf), np.full(shape, np.inf), np.zeros(shape, dtype=np.int64),
-                    np.zeros(n_costs, dtype=np.int64), tiny, trifle, bits)
+    levels = Levels(
+        np.full(shape, np.inf),
+        np.full(shape, np.inf),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(n_costs, dtype=np.int64),
+        tiny,
+        trifle,
+        bits,
+    )
     return with_levels(levels, values)
 
 
@@ -72,8 +79,7 @@ def with_levels(levels: Levels, values: list[FloatArray]) -> Levels:
     for k, more in enumerate(values):
         n = int(levels.count[k])
         known = levels.value[k, :n]
-        new = [v for v in more if not (np.abs(known - v) <= _SAME * v).any() and not (np.isinf(v) and np.isinf(known).any())]
-        new = new[: (1 << levels.bits) - n]
+        new = [v for v in more if not np.isclose(known, v, rtol=_SAME, atol=0.0).any()][: (1 << levels.bits) - n]
         if n + len(new) > levels.value.shape[1]:
             room = min(1 << levels.bits, 2 * (n + len(new)))
             levels = Levels(*(_widened(array, room) for array in levels[:3]), *levels[3:])

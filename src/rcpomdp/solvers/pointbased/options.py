@@ -23,6 +23,7 @@ class SearchOptions:
     merge: bool = True  # equal beliefs are stored once
     classes: bool = True  # vectors and bounds live per observability class
     informed: str = "tib"  # the informed bound to start from, where it is affordable: "mdp", "fib" or "tib"
+    informed_levels: bool = True  # ... and the same over budget levels
     rays: bool = True
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound

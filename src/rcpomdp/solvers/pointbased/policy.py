@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..._types import IntArray
 from ...kernels.pointbased.arrays import NONE
-from ...policies import PlanSetPolicy
-from .search import PointBasedSearch
+from ...policies import ControllerPolicy, PlanSetPolicy
+
+if TYPE_CHECKING:
+    from .search import PointBasedSearch
 
 
 def plan_set(search: PointBasedSearch, option: int) -> PlanSetPolicy:
@@ -65,6 +69,24 @@ def plan_set(search: PointBasedSearch, option: int) -> PlanSetPolicy:
         values_start=np.cumsum([0, *(len(v) for v in values)]),
         values=np.concatenate(values),
     )
+
+
+def controller(search: PointBasedSearch, plan: int) -> ControllerPolicy:
+    """A plan as a graph: what follows each observation is a plan of its own."""
+    x, g = search.parts.space, search.parts.plans
+    number, order = {plan: 0}, [plan]
+    successors = []
+    for node in order:
+        pair = int(g.info["cls"][node]) * x.gain.shape[2] + int(g.info["action"][node])
+        row = np.zeros(x.model.n_observations, dtype=np.int64)
+        for f in range(int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])):
+            after = int(g.link[g.info["links"][node] + f - x.seen_ptr[pair]])
+            if after not in number:
+                number[after] = len(order)
+                order.append(after)
+            row[x.seen_obs[f]] = number[after]
+        successors.append(row)
+    return ControllerPolicy(search.model, g.info["action"][order].astype(np.int64), np.array(successors))
 
 
 def _used_classes(domain: IntArray) -> tuple[list[int], IntArray]:

@@ -21,16 +21,19 @@ from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Informed, S
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP
+from ...policies import ControllerPolicy
 from . import storage
 from .informed import InformedBounds, no_deadline
 from .levels import build_levels, level_values, with_levels
 from .options import Objective, SearchOptions
+from .policy import controller
 
 _ROUNDS = 10  # of backups over all nodes after a change of objective
 _NO_LIMIT = 2**62
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
 _TINY = 1e-7  # of a budget is next to nothing
-_LATE = 1e-5  # discount from which on it does not matter what next to nothing has grown to
+_LATE = 1e-6  # discount from which on it does not matter what next to nothing has grown to
+_MOST_LEVELS = 1 << 16
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
@@ -82,14 +85,15 @@ class PointBasedSearch:
         )
         bounds = InformedBounds(self.ordered, space, self.options.informed, over)
         tables = [bounds.plain(objective_gain)]
-        if self.limited.any():
+        if self.limited.any() and self.options.informed_levels:
             b0 = self.ordered.initial_belief
             blind = min(float((b0 @ plan.reward)) for plan in blind_plans(self.ordered))
             best = float((b0 @ tables[0].corner[-1]).max())
             tables += bounds.over_budgets(objective_gain, self.budget, best - blind)
         informed = bounds.pack(tables)
         n_modes = 1 + (len(informed.multiplier) if space.varies else 0)
-        tiny, trifle = self._tiny(space)
+        tiny, trifle = self._tiny()
+        self._n_levels = n_levels
         counts = np.zeros(1, dtype=arrays.COUNTS)
         counts["free_option"] = NONE
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
@@ -156,6 +160,14 @@ class PointBasedSearch:
         largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + priced
         return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
 
+    @property
+    def late(self) -> float:
+        """What the upper bound may miss of rewards that come late, when next to nothing has grown to a budget."""
+        corner = self.parts.informed.corner
+        if not np.isfinite(self.parts.levels.tiny).any():
+            return 0.0
+        return _LATE * float(corner[np.isfinite(corner)].max() - self.parts.space.worst)
+
     # Options at the root
 
     @property
@@ -172,6 +184,30 @@ class PointBasedSearch:
     def best_option(self) -> int:
         """The option that attains the lower bound, or NONE."""
         return int(options.best_at(self.parts, self.root, self.budget))
+
+    @property
+    def thriftiest_option(self) -> int:
+        """The option of the root that may spend the least share of the budget."""
+        sure, budget = self.parts.options.sure, np.maximum(self.budget, 1e-300)
+        share = {i: float((sure[i] / budget)[self.limited].max(initial=0.0)) for i in self.root_options}
+        return min(share, key=lambda i: share[i], default=NONE)
+
+    def totals(self, option: int) -> tuple[float, FloatArray]:
+        """Expected reward and costs of an option of the root."""
+        total = self.parts.options.total[option]
+        return float(total[0]), total[1:].copy()
+
+    def best_totals(self) -> tuple[float, FloatArray, FloatArray]:
+        """Expected reward, expected costs and sure costs of the best option, which is a plan, from the root."""
+        s, best = self.parts, self.best_option
+        plan = int(s.options.info["plan"][best])
+        row = len(s.space.gain) - 1 - self.model.n_costs
+        reward = options.product(s.space, s.beliefs, s.plans, self.root, plan, row)
+        return float(reward), s.options.total[best, 1:].copy(), s.options.sure[best].copy()
+
+    def policy(self) -> ControllerPolicy:
+        """The best option, which is a plan, as a graph."""
+        return controller(self, int(self.parts.options.info["plan"][self.best_option]))
 
     # Work and sizes
 
@@ -235,12 +271,21 @@ class PointBasedSearch:
         listed = options.forget_idle(self.parts)
         self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
-    def refine(self, values: list[FloatArray]) -> None:
-        """Add levels, and let nodes look their children up again."""
-        levels = with_levels(self.parts.levels, values)
+    def refine(self) -> bool:
+        """Add the levels that trials wanted, else twice as many as there are; False if there are as many as may be."""
+        counts, x = self.parts.counts, self.parts.space
+        wanted = self.parts.scratch.wanted[: int(counts["wanted"][0])]
+        counts["wanted"] = 0
+        before = self.parts.levels.count.sum()
+        levels = with_levels(self.parts.levels, [np.unique(w[np.isfinite(w)]) for w in wanted.T])
+        if levels.count.sum() == before and self._n_levels < _MOST_LEVELS:
+            self._n_levels *= 2
+            levels = with_levels(levels, self._level_values(x, self._n_levels))
         self.parts = self.parts._replace(levels=levels)
-        self.parts.nodes.kids[: int(self.parts.counts["node_rows"][0])] = NONE
-        self.parts.counts["kids"] = 0
+        self.parts.nodes.kids[: int(counts["node_rows"][0])] = NONE
+        counts["kids"] = 0
+        counts["moved"] = self.trials
+        return bool(levels.count.sum() > before)
 
     # Arrays
 
@@ -257,11 +302,10 @@ class PointBasedSearch:
             self._make_room()
             self._root_node = int(nodes.root_node(self.parts, self.root, level))
 
-    def _tiny(self, x: arrays.Space) -> tuple[FloatArray, FloatArray]:
+    def _tiny(self) -> tuple[FloatArray, FloatArray]:
         """The least level of each cost, and what is a trifle there; NaN where that would be no trifle."""
         tiny = np.where(self.limited & (self.budget > 0), _TINY * self.budget, np.nan)
-        trifle = tiny / _LATE
-        return tiny, trifle
+        return tiny, tiny / _LATE
 
     def _level_values(self, x: arrays.Space, n: int) -> list[FloatArray]:
         """About n levels for each cost that has a budget."""
@@ -272,7 +316,9 @@ class PointBasedSearch:
                 continue
             of_states = np.unique(self.ordered.cost[k])
             costs = of_states if of_states.size <= _STEP_COSTS else np.unique(x.floor[..., k])[:_STEP_COSTS]
-            found.append(level_values(self.budget[k], costs, self.model.discount, self.cap[k], n, _TINY * self.budget[k]))
+            found.append(
+                level_values(self.budget[k], costs, self.model.discount, self.cap[k], n, _TINY * self.budget[k])
+            )
         return found
 
     def _least_costs(self) -> FloatArray:

@@ -1,0 +1,140 @@
+"""Solving noisy models by a point-based search: the loop around it, and what it returns.
+
+The lower bound is what the best option is proven to earn. The policy is the set of plans that it rests on, which usually
+earns more: it changes to a better plan wherever the budget that is left allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...kernels.pointbased.arrays import NONE
+from ...model import CPOMDP
+from ...policies import PlanSetPolicy
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..smallest import smallest_model
+from ..stopping import Slices
+from ..worth import simulated_worth
+from .options import Objective, SearchOptions
+from .policy import plan_set
+from .search import PointBasedSearch
+
+_LEVELS = 2000
+_AFTERWARDS = 0.05  # share of the time limit that simulated runs may take when the search is over
+_SETUP = 0.35  # share of the time limit that informed bounds may take
+
+
+def solve_noisy(
+    model: CPOMDP,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    options: SearchOptions | None = None,
+) -> Result:
+    """Bounds on the best reward within the budget, and a set of plans that keeps it in every history."""
+    budget = np.array(model.spending_limit)
+    search = PointBasedSearch(
+        model,
+        Objective(1.0, np.zeros(model.n_costs)),
+        budget,
+        options,
+        memory_limit,
+        _LEVELS,
+        seed,
+        over=lambda: clock.time_limit is not None and clock.elapsed > _SETUP * clock.time_limit,
+    )
+    clock.ready()
+    trace = [_point(search, 0.0)]
+    try:
+        status = _search(search, epsilon, clock, trace, progress)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    trace.append(_point(search, clock.seconds, trace[-1]))
+    best = search.best_option
+    option = best if best != NONE else search.thriftiest_option
+    policy, sure = plan_set(search, option), search.parts.options.sure[option]
+    admissible = best != NONE
+    seconds = trace[-1].seconds
+    # What is followed without a budget's leave is not worth a look.
+    reward, cost, error = _earned(model, policy, clock, seed) if admissible else (*search.totals(option), None)
+    return Result(
+        solver="arcs",
+        variant="levels",
+        objective="reward",
+        status=status,
+        lower=trace[-1].lower,
+        upper=trace[-1].upper,
+        reward=reward,
+        cost=cost,
+        sure_cost=np.minimum(np.where(admissible, budget, sure), search.cap),
+        policy=policy,
+        seconds=seconds,
+        setup_seconds=clock.setup_seconds,
+        trace=trace,
+        admissible=admissible,
+        horizon=None if admissible else 0,
+        nodes=int(search.parts.counts["visits"][0]),
+        seed=seed,
+        suffices=None if admissible else sure.copy(),
+        needed=None if admissible else search.needed,
+        standard_error=error,
+    )
+
+
+def _earned(
+    model: CPOMDP, policy: PlanSetPolicy, clock: Slices, seed: int
+) -> tuple[float, FloatArray, FloatArray | None]:
+    """Mean reward and costs of simulated runs, and their standard errors."""
+    limit = None if clock.time_limit is None else _AFTERWARDS * clock.time_limit
+    return simulated_worth(model, policy, Slices(limit), seed)
+
+
+def _search(
+    search: PointBasedSearch,
+    epsilon: float,
+    clock: Slices,
+    trace: list[TracePoint],
+    progress: Callable[[TracePoint], None] | None,
+) -> str:
+    """Trials in slices of time until something ends it; return what did."""
+    inner_epsilon = max(epsilon - 2 * search.slack - search.late, search.slack)
+    while not trace[-1].upper - trace[-1].lower <= epsilon:
+        if search.infeasible:
+            return INFEASIBLE
+        if clock.over:
+            return TIME_LIMIT
+        if search.out_of_memory:
+            return MEMORY_LIMIT
+        with clock.slice() as work:
+            search.search(inner_epsilon, work)
+        trace.append(_point(search, clock.seconds, trace[-1]))
+        if progress is not None:
+            progress(trace[-1])
+        if search.still and search.gap > inner_epsilon and not search.refine():
+            return STALLED
+        if search.gap <= inner_epsilon and trace[-1].upper - trace[-1].lower > epsilon and not search.infeasible:
+            return STALLED
+    return OPTIMAL
+
+
+def _point(search: PointBasedSearch, seconds: float, before: TracePoint | None = None) -> TracePoint:
+    """The bounds now, rounded outward; what held before still does."""
+    lower, upper = search.lower - search.slack, search.upper + search.slack + search.late
+    if before is not None:
+        lower, upper = max(lower, before.lower), min(upper, before.upper)
+    return TracePoint(seconds, lower, upper, search.trials, *search.sizes)
+
+
+@cache
+def load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
+    search = PointBasedSearch(smallest_model(), Objective(1.0, np.zeros(1)), np.ones(1))
+    search.search(0.0, 10)
+    search.forget()
+    search.refine()
