@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-import numba.core.compiler
-import numba.core.typed_passes as _typed_passes
-from numba.core.compiler_machinery import register_pass
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -83,12 +80,16 @@ def inner(function: _Function) -> _Function:
     return cast(_Function, njit(**options, **_OPTIONS)(function))
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerOnly(_typed_passes.NativeLowering):  # type: ignore[misc]  # numba is untyped
-    """Lowering that stops before machine code.
+_passes: Any = import_module("numba.core.typed_passes")
+_compiler: Any = import_module("numba.core.compiler")
+_register: Any = import_module("numba.core.compiler_machinery").register_pass
 
-    numba makes machine code of every function, and that of a function with all its callees in it, though kernels have
-    their own copy: two thirds of the time that compilation took.
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _LowerOnly(_passes.NativeLowering):  # type: ignore[misc]  # numba is untyped
+    """Lowering that leaves optimisation and machine code to the kernels that a function is linked into.
+
+    numba does both for every function with all its callees in it: two fifths of the time that compilation took.
     """
 
     _name = "lowering_without_machine_code"
@@ -105,8 +106,8 @@ class _LowerOnly(_typed_passes.NativeLowering):  # type: ignore[misc]  # numba i
             library._finalize_dynamic_globals()
             library._finalized = True
 
-        library._finalize_final_module = finish  # its module is linked into the kernels', and not compiled itself
         library._optimize_final_module = lambda: None
+        library._finalize_final_module = finish
         context.get_executable = lambda *_: [].append  # a built-in of its own: without a wrapper nobody can call it
         try:
             return bool(super().run_pass(state))
@@ -114,14 +115,14 @@ class _LowerOnly(_typed_passes.NativeLowering):  # type: ignore[misc]  # numba i
             del context.get_executable
 
 
-class _Inlined(numba.core.compiler.CompilerBase):  # type: ignore[misc]  # numba is untyped
+class _Inlined(_compiler.CompilerBase):  # type: ignore[misc]  # numba is untyped
     """The usual passes, but no machine code."""
 
     def define_pipelines(self) -> list[Any]:
         """The one pipeline of compiled code."""
-        passes = numba.core.compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (_LowerOnly if step is _typed_passes.NativeLowering else step, about) for step, about in passes.passes
+            (_LowerOnly if step is _passes.NativeLowering else step, about) for step, about in passes.passes
         ]
         passes.finalize()
         return [passes]

@@ -22,7 +22,8 @@ Where the paper slips, is silent, or proves less than it says:
   backups and pruning do not look at it. If none is proven it is −∞, and policy, reward and horizon are the tree's own.
 - The lower cost bound of Alg. 4 line 23 is that of the most promising action, not the least; see `back_up`.
 - ε_t (Alg. 2 line 4) is not defined: as in SARSOP it is a share κ = 0.5 of the gap at the root, or epsilon if that is
-  larger, and U is L + ε_t. A descent also ends where the gap is at most ``κ ε_t γ^{-t}``, for V̂ alone may never end it.
+  larger, and U is L + ε_t. A descent also ends where the gap is at most ``κ ε_t γ^{-t}``, for V̂ alone may never end
+  it.
 - V̂ is the average lower bound of the sampled nodes alike in initial upper bound and entropy, the features that SARSOP
   bins by, kept within the node's own bounds.
 - Sampling a node makes the successors of all its actions, for BACKUP needs their bounds (Alg. 4 lines 3-7).

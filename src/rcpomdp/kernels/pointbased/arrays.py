@@ -1,8 +1,9 @@
 """What the search works on: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
 
-A *belief* is stored once, with its support and probabilities in a common pool. A *node* is a belief with a budget level:
-upper bounds belong to nodes. An *option* is something known to be possible from a belief, with its reward and its sure
-cost: a plan of its class, or a belief plan (an action and an option for each observation). Lower bounds are options.
+A *belief* is stored once, with its support and probabilities in a common pool. A *node* is a belief with a budget
+level: upper bounds belong to nodes. An *option* is something known to be possible from a belief, with its reward and
+its sure cost: a plan of its class, or a belief plan (an action and an option for each observation). Lower bounds are
+options.
 """
 
 from __future__ import annotations
@@ -78,9 +79,11 @@ COUNTS = np.dtype(
     [
         (name, np.int64)
         for name in (
-            "beliefs pool edges belief_rows nodes node_rows kids plans plan_values plan_links options option_links "
-            "free_option reached fresh visits moved wanted looks priced making_beliefs testing_plans making_plans upper_backups"
-        ).split()
+            *("beliefs", "pool", "edges", "belief_rows", "nodes", "node_rows", "kids"),
+            *("plans", "plan_values", "plan_links", "options", "option_links", "free_option"),
+            *("reached", "fresh", "visits", "moved", "wanted", "looks", "priced"),
+            *("making_beliefs", "testing_plans", "making_plans", "upper_backups"),
+        )
     ]
 )
 WORK = ("making_beliefs", "testing_plans", "making_plans", "upper_backups")
@@ -135,7 +138,7 @@ class Levels(NamedTuple):
     value: FloatArray  # [K, most] by number
     ordered: FloatArray  # [K, most] increasing, the last inf
     number: IntArray  # [K, most] of each in order
-    count: IntArray  # [K]
+    counts: IntArray  # [K] how many there are
     tiny: FloatArray  # [K] the level at which only trifles can be paid; NaN: none
     trifle: FloatArray  # [K]
     bits: int

@@ -1,7 +1,7 @@
 """The store of beliefs: each distinct belief once, with what follows from it.
 
-States are numbered so that an observability class is contiguous; a belief lies inside one class. Actions are expanded one
-at a time: an expanded action has edges, one for each observation that can follow.
+States are numbered so that an observability class is contiguous; a belief lies inside one class. Actions are expanded
+one at a time: an expanded action has edges, one for each observation that can follow.
 
 **Rays.** A posterior b' after (a, o) lies on a line through the prediction b̄ (the belief without the
 observation, within the class of b'): ``b' = w·b̄ + (1−w)·e``, with w as large as possible, so that e lies on the

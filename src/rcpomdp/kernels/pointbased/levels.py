@@ -1,8 +1,8 @@
 """Budget levels: the remaining budgets at which upper bounds are kept; what is left is rounded *up* to a level.
 
-The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps. So at
-this level trifles are free, all else cannot be paid, and it is never left. A policy can do the same for T steps, so that no
-more than γ^T times the span of the values is missing, which is added to the bound at the root.
+The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps.
+So at this level trifles are free, all else cannot be paid, and it is never left. A policy can do the same for T
+steps, so that no more than γ^T times the span of the values is missing, which is added to the bound at the root.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def level_of(v: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to."""
     level = 0
     for k in range(d.size):
-        level |= v.number[k, place(v.ordered[k], v.count[k], d[k])] << (k * v.bits)
+        level |= v.number[k, place(v.ordered[k], v.counts[k], d[k])] << (k * v.bits)
     return level
 
 
@@ -46,7 +46,7 @@ def value_at(v: Levels, level: int, k: int) -> float:
 @inner
 def covers(v: Levels, more: int, less: int) -> bool:
     """Whether a level has no less of any budget than another."""
-    for k in range(v.count.size):  # noqa: SIM110 - compiled code has no all()
+    for k in range(v.counts.size):  # noqa: SIM110 - compiled code has no all()
         if value_at(v, more, k) < value_at(v, less, k):
             return False
     return True
@@ -66,15 +66,15 @@ def left_after(x: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> b
 def level_after(x: Space, v: Levels, level: int, cost: FloatArray) -> int:
     """The level after spending `cost [K]` at a level, or NONE if it cannot be afforded."""
     to = 0
-    for k in range(v.count.size):
+    for k in range(v.counts.size):
         d = value_at(v, level, k)
         if d == v.tiny[k] and cost[k] <= v.trifle[k]:
-            to |= v.number[k, place(v.ordered[k], v.count[k], d)] << (k * v.bits)
+            to |= v.number[k, place(v.ordered[k], v.counts[k], d)] << (k * v.bits)
             continue
         if x.limited[k] and d < cost[k] * (1.0 - SNAP):
             return NONE
         rest = max(d - cost[k], 0.0) / x.discount
-        to |= v.number[k, place(v.ordered[k], v.count[k], rest)] << (k * v.bits)
+        to |= v.number[k, place(v.ordered[k], v.counts[k], rest)] << (k * v.bits)
     return to
 
 
@@ -92,7 +92,7 @@ def priced(x: Space, multiplier: FloatArray, d: FloatArray) -> float:
 def priced_level(x: Space, v: Levels, multiplier: FloatArray, level: int) -> float:
     """``λ·d`` of a level."""
     total = 0.0
-    for k in range(v.count.size):
+    for k in range(v.counts.size):
         if multiplier[k] > 0.0:
             total += multiplier[k] * min(value_at(v, level, k), x.cap[k])
     return total

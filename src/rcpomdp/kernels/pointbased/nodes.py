@@ -1,16 +1,17 @@
 """Nodes: upper bounds at a belief with a budget level, and their backups.
 
 ``hi[n, 0] ≥ V*(b, d_l)`` by backups in which an action spends ``C(b, a)``. ``hi[n, j] ≥ V̄_j(b, d_l)`` is the optimal
-value of ``R − λ_j·C`` when an action spends only the least cost of the belief's class. The budget left then depends on the
-history alone, not on b, so V̄_j(·, d) is convex on a class, and rays bound it; and ``V*(b, d) ≤ V̄_j(b, d) + λ_j·d``. Where
-costs do not vary within classes, V* itself is the value of a relaxation, hence convex: no other is kept, and rays bound it.
+value of ``R − λ_j·C`` when an action spends only the least cost of the belief's class. The budget left then depends
+on the history alone, not on b, so V̄_j(·, d) is convex on a class, and rays bound it; and ``V*(b, d) ≤ V̄_j(b, d) +
+λ_j·d``. Where costs do not vary within classes, V* itself is the value of a relaxation, hence convex: no other is
+kept, and rays bound it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..jit import inner, kernel
 from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Informed, Search
 from .beliefs import open_belief
@@ -38,7 +39,7 @@ def _entry(f: Informed, row: int, o: int) -> int:
 
 @inner
 def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) -> None:
-    """Write the informed bound of belief i's actions: by the beliefs one step from its parent's states, or by its own."""
+    """Write the informed bound of belief i's actions: by one step from its parent's states, or by its own states."""
     for a in range(out.size):
         out[a] = 0.0
     parent, n_states = b.info[i].parent, f.corner.shape[2]
@@ -254,7 +255,7 @@ def apply_ray(s: Search, node: int, mode: int) -> None:
     if n.info[node].base == NONE:
         level = n.info[node].level
         base, tip = node_of(s, s.beliefs.info[i].base, level), node_of(s, s.beliefs.info[i].tip, level)
-        if base == NO_ROOM or tip == NO_ROOM:
+        if min(base, tip) == NO_ROOM:
             return
         n.info[node].base = base
         n.info[node].tip = tip
@@ -414,7 +415,7 @@ def back_up(s: Search, node: int, mode: int) -> int:
 @inner
 def _least_value(s: Search, level: int, mode: int) -> float:
     """What the bound of a node does not fall below: at a tiny level nothing is impossible, it may only be far away."""
-    for k in range(s.levels.count.size):
+    for k in range(s.levels.counts.size):
         if value_at(s.levels, level, k) == s.levels.tiny[k]:
             allowance = priced(s.space, s.informed.multiplier[mode - 1], s.space.cap) if mode > EXACT else 0.0
             return s.space.worst - allowance
@@ -444,28 +445,3 @@ def rehash_nodes(s: Search) -> None:
 def root_node(s: Search, i: int, level: int) -> int:
     """The node of a belief at a level, for Python."""
     return node_of(s, i, level)
-
-
-@kernel
-def restart(s: Search, order: IntArray, rounds: int) -> bool:
-    """Start all nodes from the informed bound again and carry what their edges tell by rounds of backups; False if full.
-
-    `order` lists the nodes, the deepest first.
-    """
-    n = s.nodes
-    for node in range(s.counts[0].nodes):
-        i, level = n.info[node].belief, n.info[node].level
-        inform(s, i, level)
-        for mode in range(n.hi.shape[1]):
-            n.hi[node, mode] = s.scratch.hint[mode, best_action(s.scratch.hint[mode])]
-            n.lo[node, mode] = -np.inf
-        row = n.info[node].row
-        if row != NONE:
-            for a in range(n.q.shape[2]):
-                for mode in range(n.q.shape[1]):
-                    n.q[row, mode, a] = s.scratch.hint[mode, a] if can_pay(s, i, a, mode, level) else -np.inf
-    for _ in range(rounds):
-        for node in order:
-            if n.info[node].row != NONE and back_up_all(s, node, EXACT) == NO_ROOM:
-                return False
-    return True

@@ -2,11 +2,11 @@
 
 A *plan* is an action and a plan for *every* observation that is possible from some state of its class, with
 ``α(s) = g(s, a) + γ Σ_{s'} T(s, a, s') Σ_o Z(s', a, o) α_o(s')`` for each kept row g and the sure cost
-``w = max_{s in class} C(s, a) + γ max_o w_o``: no history that starts in the class spends more. The maximum over states is
-taken at each step apart. A plan serves every belief of its class with a budget of at least w.
+``w = max_{s in class} C(s, a) + γ max_o w_o``: no history that starts in the class spends more. The maximum over
+states is taken at each step apart. A plan serves every belief of its class with a budget of at least w.
 
-A *belief plan* is an action and an option for each observation that can follow from one belief. Its reward is exact there,
-and so is its sure cost, ``w = C(b, a) + γ max_o w_o``; a plan's is not where costs vary within classes.
+A *belief plan* is an action and an option for each observation that can follow from one belief. Its reward is exact
+there, and so is its sure cost, ``w = C(b, a) + γ max_o w_o``; a plan's is not where costs vary within classes.
 
 The options of a belief, none of which is dominated by another, are a step function over budgets:
 ``V*(b, d) ≥ v`` for every ``d ≥ w``. Plans are made *under a budget*: at (b, d) from what fits ``(d − c) / γ``.
@@ -202,7 +202,7 @@ def refresh(s: Search, i: int, d: FloatArray) -> bool:
 
 @inner
 def _offer_more(s: Search, i: int) -> bool:
-    """Where not all plans are tested, test the default, and what the plans of the belief before go on with; False if full."""
+    """Test the default plan, and what the plans of the belief before this one go on with; False if full."""
     b, g, c, x = s.beliefs, s.plans, s.options, s.space
     if not offer(s, i, g.default[b.info[i].cls]):
         return False

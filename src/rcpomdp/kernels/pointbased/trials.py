@@ -1,12 +1,12 @@
 """The search: trials from a belief with a budget.
 
-A trial carries the exact budget d that is left. It descends by the action with the largest upper bound and the successor
-that contributes most to the gap at the root, and backs up on the way down and up. Its target is a share of the current
-gap: a node at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a relaxation, and
-that from a ray, the trial goes on at the end of the ray, within the relaxation. While nothing is known that keeps the
-budget, every other trial is thrifty: it goes by the action that needs least and the successor whose options exceed the
-budget by most. A sampled trial takes the actions that are best by the lower bound, and lets chance choose what is
-observed: it makes plans for the beliefs that the policy meets.
+A trial carries the exact budget d that is left. It descends by the action with the largest upper bound and the
+successor that contributes most to the gap at the root, and backs up on the way down and up. Its target is a share of
+the current gap: a node at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a
+relaxation, and that from a ray, the trial goes on at the end of the ray, within the relaxation. While nothing is
+known that keeps the budget, every other trial is thrifty: it goes by the action that needs least and the successor
+whose options exceed the budget by most. A sampled trial takes the actions that are best by the lower bound, and lets
+chance choose what is observed: it makes plans for the beliefs that the policy meets.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ..jit import inner, kernel
-from .arrays import EXACT, NO_ROOM, NONE, WORK, Search
+from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Search
 from .beliefs import expand
 from .levels import left_after, level_of, value_at
 from .nodes import (
     MOVE,
     apply_ray,
-    back_up,
     back_up_all,
-    back_up_least,
-    best_action,
     bound_at,
     has_rays,
     kids_of,
@@ -96,7 +93,7 @@ def is_noisy(s: Search) -> bool:
 
 @inner
 def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
-    """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if there is none for that."""
+    """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if full."""
     if not open_node(s, node):
         return NO_ROOM, 0.0
     x, b, i = s.space, s.beliefs, s.nodes.info[node].belief
@@ -205,10 +202,10 @@ def largest_excess(s: Search, first: int, i: int, a: int, mode: int, rest: Float
 
 
 @inner
-def next_step(
+def next_step(  # noqa: PLR0911 - one way out for each mode
     s: Search, node: int, a: int, mode: int, rest: FloatArray, target: float, share: float
 ) -> tuple[int, int]:
-    """Where a trial goes under action a, and in which mode; NONE if all successors are within the target, or NO_ROOM."""
+    """Where a trial goes under action a, and in which mode; NONE if all are within the target, NO_ROOM if full."""
     n, i = s.nodes, s.nodes.info[node].belief
     first = kids_of(s, node, a, max(mode, EXACT))
     if first < 0:
@@ -300,6 +297,15 @@ def learn(s: Search, node: int, a: int, mode: int, d: FloatArray, least_gain: fl
 
 
 @inner
+def back_up_step(s: Search, t: int, least_gain: float) -> bool:
+    """Back up a step of a trial on its way back, and learn from it; False if full."""
+    w = s.scratch
+    if back_up_all(s, w.path[t], max(w.mode[t], EXACT)) == NO_ROOM:
+        return False
+    return learn(s, w.path[t], w.action[t], w.mode[t], w.left[t], least_gain)
+
+
+@inner
 def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from a belief with a budget."""
     w, n = s.scratch, s.nodes
@@ -336,13 +342,10 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
             for k in range(d.size):
                 rest[k] = value_at(s.levels, n.info[node].level, k) if node != NONE else 0.0
     for t in range(depth - 1, -1, -1):
-        node, mode, d = w.path[t], w.mode[t], w.left[t]
-        before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
-        if t < depth - 1 and back_up_all(s, node, column) == NO_ROOM:
+        before, column = n.hi[w.path[t], max(w.mode[t], EXACT)], max(w.mode[t], EXACT)
+        if not back_up_step(s, t, least_gain):
             return FULL
-        if not learn(s, node, w.action[t], mode, d, least_gain):
-            return FULL
-        moved = moved or n.hi[node, column] < before - MOVE * abs(before)
+        moved = moved or n.hi[w.path[t], column] < before - MOVE * abs(before)
     if moved or s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links > made:
         s.counts[0].moved = number
     return DONE
@@ -363,6 +366,17 @@ def random(state: AnyArray) -> float:
 
 
 @inner
+def drawn_edge(b: Beliefs, row: int, a: int, u: float) -> int:
+    """The edge of an expanded action that a number in [0, 1) falls on."""
+    last = b.edge[row, a] + b.degree[row, a] - 1
+    for e in range(b.edge[row, a], last):
+        u -= b.edge_prob[e]
+        if u < 0.0:
+            return e
+    return int(last)
+
+
+@inner
 def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tuning: Tuning, chance: AnyArray) -> int:
     """One trial by chance from a belief with a budget: plans for the beliefs that the policy meets."""
     w, n, b, x = s.scratch, s.nodes, s.beliefs, s.space
@@ -376,10 +390,11 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         d, i = w.left[depth], n.info[node].belief
         w.path[depth] = node
         s.counts[0].visits = s.counts[0].visits + 1
-        a, value = visit(s, node, EXACT, d, tuning)
+        a, _ = visit(s, node, EXACT, d, tuning)
         if a == NO_ROOM or not refresh(s, i, d):
             return FULL
         w.action[depth] = a
+        w.mode[depth] = EXACT
         depth += 1
         option = best_option(x, b, s.options, i, d, False)
         known = s.options.total[option, 0] if option != NONE else x.worst
@@ -397,17 +412,10 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         rest = w.left[depth]
         if not left_after(x, d, b.cost[row, :, a], rest):
             break
-        u, edge = random(chance), b.edge[row, a]
-        for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-            edge = e
-            u -= b.edge_prob[e]
-            if u < 0.0:
-                break
         w.action[depth - 1] = a
-        node = node_of(s, b.edge_child[edge], level_of(s.levels, rest))
+        node = node_of(s, b.edge_child[drawn_edge(b, row, a, random(chance))], level_of(s.levels, rest))
     for t in range(depth - 1, -1, -1):
-        node, d = w.path[t], w.left[t]
-        if back_up_all(s, node, EXACT) == NO_ROOM or not improve(s, node, w.action[t], d, limit):
+        if not back_up_step(s, t, limit):
             return FULL
     return DONE
 
@@ -439,7 +447,7 @@ def search(
     most_plans: int,
     chance: AnyArray,
 ) -> tuple[int, int]:
-    """Trials until the gap is at most epsilon, `work` or `most_trials` are done, room is short, or there are `most_plans`.
+    """Trials until the gap is at most epsilon, `work`, trials or plans are as many as may be, or room is short.
 
     `trials` counts those of the whole search. Return why the search paused, and the new count. What a search does
     depends on its own state alone, not on where it is paused.

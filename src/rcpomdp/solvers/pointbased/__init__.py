@@ -1,6 +1,7 @@
 """The point-based search that SARSOP, column generation and ARCS drive."""
 
-from .options import Objective, SearchOptions
+from ..engine import Objective
+from .options import SearchOptions
 from .search import PointBasedSearch
 
 __all__ = ["Objective", "PointBasedSearch", "SearchOptions"]

@@ -1,8 +1,8 @@
 """Which informed bounds a search starts from: as tight as the model's size and the time allow.
 
-Without budgets these are the bounds of a plain POMDP. For each budget there is one bound over levels of that budget alone,
-``V*(b, d) ≤ V̄_λ(b, ⌈d⌉) + λ·d``, with a multiplier λ that is chosen by cheap bounds first; every one of them holds, and
-the least counts.
+Without budgets these are the bounds of a plain POMDP. For each budget there is one bound over levels of that budget
+alone, ``V*(b, d) ≤ V̄_λ(b, ⌈d⌉) + λ·d``, with a multiplier λ that is chosen by cheap bounds first; every one of them
+holds, and the least counts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import FloatArray
-from ...bounds.informed import Effort, Levels, budget_levels, fib_over_levels, mdp_over_levels, mdp_q_over_levels
-from ...bounds.informed import no_levels, tib_over_levels, tib_size
+from ...bounds.informed import (
+    Effort,
+    Levels,
+    budget_levels,
+    fib_over_levels,
+    mdp_over_levels,
+    mdp_q_over_levels,
+    no_levels,
+    tib_over_levels,
+    tib_size,
+)
 from ...bounds.one_step import OneStep, one_step_beliefs, one_step_size
 from ...kernels.pointbased.arrays import Informed, Space
 from ...model import CPOMDP

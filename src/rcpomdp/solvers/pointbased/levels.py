@@ -77,14 +77,18 @@ def build_levels(values: list[FloatArray], tiny: FloatArray, trifle: FloatArray)
 def with_levels(levels: Levels, values: list[FloatArray]) -> Levels:
     """The levels with more of them; those there are keep their numbers. What there is no room for is left out."""
     for k, more in enumerate(values):
-        n = int(levels.count[k])
+        n = int(levels.counts[k])
         known = levels.value[k, :n]
         new = [v for v in more if not np.isclose(known, v, rtol=_SAME, atol=0.0).any()][: (1 << levels.bits) - n]
         if n + len(new) > levels.value.shape[1]:
             room = min(1 << levels.bits, 2 * (n + len(new)))
-            levels = Levels(*(_widened(array, room) for array in levels[:3]), *levels[3:])
+            levels = levels._replace(
+                value=_widened(levels.value, room),
+                ordered=_widened(levels.ordered, room),
+                number=_widened(levels.number, room),
+            )
         levels.value[k, n : n + len(new)] = new
-        levels.count[k] = n = n + len(new)
+        levels.counts[k] = n = n + len(new)
         order = np.argsort(levels.value[k, :n], kind="stable")
         levels.number[k, :n] = order
         levels.ordered[k, :n] = levels.value[k, order]

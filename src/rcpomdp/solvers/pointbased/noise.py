@@ -7,7 +7,8 @@ import numpy as np
 from ..._types import FloatArray
 from ...kernels.pointbased.trials import ENOUGH
 from ...model import CPOMDP
-from .options import Objective, SearchOptions
+from ..engine import Objective
+from .options import SearchOptions
 from .search import PointBasedSearch
 
 _LARGE = 20_000  # states from which on a look would take too long

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from ..._types import FloatArray
 from ...kernels.pointbased.trials import Tuning
-
-
-class Objective(NamedTuple):
-    """``μR − λ·C``, what a search maximises."""
-
-    reward: float  # μ
-    costs: FloatArray  # λ [K]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The point-based search over beliefs and budget levels: bounds on one objective, and options that attain the lower one.
+"""The point-based search over beliefs and budget levels: bounds on one objective, and options that attain them.
 
-Built from a model, an objective ``μR − λ·C`` and budgets. Without budgets it is SARSOP's search; with them, that of ARCS.
-It starts from an informed bound (above) and blind plans (below), and `search` runs trials of `kernels.pointbased.trials`
-until a gap is reached or the caller stops it.
+Built from a model, an objective ``μR − λ·C`` and budgets. Without budgets it is SARSOP's search; with them, that of
+ARCS. It starts from an informed bound (above) and blind plans (below), and `search` runs trials of
+`kernels.pointbased.trials` until a gap is reached or the caller stops it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import beliefs
-from ..._types import BoolArray, FloatArray, IntArray
+from ..._types import BoolArray, FloatArray
 from ...bounds.blind import largest_sure_costs
 from ...bounds.starting import blind_plans, cost_fib_vectors
 from ...classes import in_class_order, observability_classes, one_class
 from ...kernels.pointbased import arrays, nodes, options, trials
-from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Informed, Search
+from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP
 from ...policies import ControllerPolicy
+from ..engine import Objective
 from . import storage
 from .informed import InformedBounds, no_deadline
 from .levels import build_levels, level_values, with_levels
-from .options import Objective, SearchOptions
+from .options import SearchOptions
 from .policy import controller
 
 _ROUNDS = 10  # of backups over all nodes after a change of objective
@@ -38,7 +39,7 @@ _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
 class PointBasedSearch:
-    """Beliefs, bounds and options for one model, objective and budget; `root` is the initial belief, until it is moved."""
+    """Beliefs, bounds and options for one model, objective and budget; `root` is the initial belief."""
 
     parts: Search
 
@@ -87,7 +88,7 @@ class PointBasedSearch:
         tables = [bounds.plain(objective_gain)]
         if self.limited.any() and self.options.informed_levels:
             b0 = self.ordered.initial_belief
-            blind = min(float((b0 @ plan.reward)) for plan in blind_plans(self.ordered))
+            blind = min(float(b0 @ plan.reward) for plan in blind_plans(self.ordered))
             best = float((b0 @ tables[0].corner[-1]).max())
             tables += bounds.over_budgets(objective_gain, self.budget, best - blind)
         informed = bounds.pack(tables)
@@ -267,7 +268,7 @@ class PointBasedSearch:
                 self.forget()
 
     def forget(self) -> None:
-        """Take plans off the lists that are best at no opened belief, once there are many more than at the last look."""
+        """Take plans off the lists that are an option nowhere, once there are many more than at the last look."""
         listed = options.forget_idle(self.parts)
         self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
@@ -276,16 +277,16 @@ class PointBasedSearch:
         counts, x = self.parts.counts, self.parts.space
         wanted = self.parts.scratch.wanted[: int(counts["wanted"][0])]
         counts["wanted"] = 0
-        before = self.parts.levels.count.sum()
+        before = self.parts.levels.counts.sum()
         levels = with_levels(self.parts.levels, [np.unique(w[np.isfinite(w)]) for w in wanted.T])
-        if levels.count.sum() == before and self._n_levels < _MOST_LEVELS:
+        if levels.counts.sum() == before and self._n_levels < _MOST_LEVELS:
             self._n_levels *= 2
             levels = with_levels(levels, self._level_values(x, self._n_levels))
         self.parts = self.parts._replace(levels=levels)
         self.parts.nodes.kids[: int(counts["node_rows"][0])] = NONE
         counts["kids"] = 0
         counts["moved"] = self.trials
-        return bool(levels.count.sum() > before)
+        return bool(levels.counts.sum() > before)
 
     # Arrays
 

@@ -1,7 +1,7 @@
 """Solving noisy models by a point-based search: the loop around it, and what it returns.
 
-The lower bound is what the best option is proven to earn. The policy is the set of plans that it rests on, which usually
-earns more: it changes to a better plan wherever the budget that is left allows it.
+The lower bound is what the best option is proven to earn. The policy is the set of plans that it rests on, which
+usually earns more: it changes to a better plan wherever the budget that is left allows it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE
 from ...model import CPOMDP
 from ...policies import PlanSetPolicy
+from ..engine import Objective
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..smallest import smallest_model
 from ..stopping import Slices
 from ..worth import simulated_worth
-from .options import Objective, SearchOptions
+from .options import SearchOptions
 from .policy import plan_set
 from .search import PointBasedSearch
 
