@@ -2,73 +2,134 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..._types import IntArray
+from ..._types import AnyArray, FloatArray
 from ...kernels.pointbased.arrays import NONE
+from ...kernels.pointbased.options import product
 from ...policies import ControllerPolicy, PlanSetPolicy
 
 if TYPE_CHECKING:
     from .search import PointBasedSearch
 
 
+class _Node(NamedTuple):
+    """A belief plan, a plan of a class, or a plan from the states of a support, where some costs are never met."""
+
+    option: int = NONE
+    plan: int = NONE
+    support: tuple[int, ...] = ()
+    free: tuple[bool, ...] = ()  # [K] costs that are never met
+
+
 def plan_set(search: PointBasedSearch, option: int) -> PlanSetPolicy:
     """The plans and belief plans that an option of the root leads to, as a policy that changes among them."""
-    s, classes = search.parts, search.classes
-    x, g, c, b = s.space, s.plans, s.options, s.beliefs
-    n_obs, n_actions = x.model.n_observations, x.gain.shape[2]
-    number: dict[int, int] = {}  # of options ≥ 0, and of plans as links have them
-    order: list[int] = []
+    builder = _Builder(search)
+    builder.number(builder.of_option(option))
+    for node in builder.order:
+        builder.add(node)
+    return builder.policy()
 
-    def node(link: int) -> int:
-        if link >= 0 and c.info["plan"][link] != NONE:
-            link = -2 - int(c.info["plan"][link])
-        if link not in number:
-            number[link] = len(order)
-            order.append(link)
-        return number[link]
 
-    node(option)
-    actions, successors, sure, domain, values = [], [], [], [], []
-    row = len(x.gain) - 1 - search.model.n_costs  # of the reward
-    for link in order:
-        after = np.full(n_obs, NONE)
-        if link >= 0:
-            i, a = int(c.info["belief"][link]), int(c.info["action"][link])
-            first, edge = int(c.info["links"][link]), int(b.edge[b.info["row"][i], a])
-            for e in range(int(b.degree[b.info["row"][i], a])):
-                after[b.edge_obs[edge + e]] = node(int(c.link[first + e]))
-            sure.append(c.sure[link])
-            domain.append(NONE)
-            values.append(c.total[link, :1])
-        else:
-            plan = -2 - link
-            cls, a = int(g.info["cls"][plan]), int(g.info["action"][plan])
-            pair, first = cls * n_actions + a, int(g.info["links"][plan])
-            for f in range(int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])):
-                after[x.seen_obs[f]] = node(-2 - int(g.link[first + f - x.seen_ptr[pair]]))
-            size = int(x.start[cls + 1] - x.start[cls])
-            at = int(g.info["values"][plan]) + row * size
-            sure.append(g.sure[plan])
-            domain.append(cls)
-            values.append(g.value[at : at + size])
-        actions.append(a)
-        successors.append(after)
-    kept, domain_of = _used_classes(np.array(domain))
-    states = [classes.order[classes.start[k] : classes.start[k + 1]] for k in kept]
-    return PlanSetPolicy(
-        search.model,
-        actions=np.array(actions, dtype=np.int64),
-        successors=np.array(successors, dtype=np.int64),
-        sure_cost=np.array(sure).reshape(len(order), search.model.n_costs),
-        domain=domain_of,
-        domain_start=np.cumsum([0, *(len(states_of) for states_of in states)]),
-        domain_states=np.concatenate([np.zeros(0, dtype=np.int64), *states]),
-        values_start=np.cumsum([0, *(len(v) for v in values)]),
-        values=np.concatenate(values),
-    )
+class _Builder:
+    """Nodes in the order they are met, and their arrays."""
+
+    def __init__(self, search: PointBasedSearch) -> None:
+        self.search, self.parts = search, search.parts
+        self.order: list[_Node] = []
+        self._number: dict[_Node, int] = {}
+        self._domain: dict[tuple[int, ...], int] = {}
+        self.rows: list[tuple[int, AnyArray, FloatArray, int, FloatArray]] = []
+
+    def number(self, node: _Node) -> int:
+        """The place of a node, the next one if it is new."""
+        if node not in self._number:
+            self._number[node] = len(self.order)
+            self.order.append(node)
+        return self._number[node]
+
+    def of_option(self, option: int) -> _Node:
+        """The node of an option of the root."""
+        plan = int(self.parts.options.info["plan"][option])
+        return _Node(option=option) if plan == NONE else self._at(plan, self.search.root)
+
+    def _at(self, plan: int, belief: int) -> _Node:
+        """The node of a plan that is followed from a belief: what is never expected there is never spent."""
+        s, n_costs = self.parts, self.search.model.n_costs
+        first = len(s.space.gain) - n_costs
+        expected = [product(s.space, s.beliefs, s.plans, belief, plan, first + k) for k in range(n_costs)]
+        free = tuple(bool(e <= 0 < w) for e, w in zip(expected, s.plans.sure[plan], strict=True))
+        if not any(free):
+            return _Node(plan=plan)
+        at, size = int(s.beliefs.info["offset"][belief]), int(s.beliefs.info["size"][belief])
+        return _Node(plan=plan, support=tuple(s.beliefs.state[at : at + size].tolist()), free=free)
+
+    def add(self, node: _Node) -> None:
+        """Write a node's row: action, successors, sure cost, domain and values."""
+        self.rows.append(self._belief_plan(node.option) if node.option != NONE else self._plan(node))
+
+    def _belief_plan(self, option: int) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
+        s, c, b = self.parts, self.parts.options, self.parts.beliefs
+        after = np.full(s.space.model.n_observations, NONE)
+        i, a = int(c.info["belief"][option]), int(c.info["action"][option])
+        first, row = int(c.info["links"][option]), b.info["row"][i]
+        for e in range(int(b.degree[row, a])):
+            edge, link = int(b.edge[row, a]) + e, int(c.link[first + e])
+            node = _Node(option=link) if link >= 0 else self._at(-2 - link, int(b.edge_child[edge]))
+            after[b.edge_obs[edge]] = self.number(node)
+        return a, after, c.sure[option], NONE, c.total[option, :1]
+
+    def _plan(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
+        x, g = self.parts.space, self.parts.plans
+        cls, a = int(g.info["cls"][node.plan]), int(g.info["action"][node.plan])
+        first, last = int(x.start[cls]), int(x.start[cls + 1])
+        states = node.support or tuple(range(first, last))
+        seen = self._seen(node.support, a)
+        after = np.full(x.model.n_observations, NONE)
+        pair = cls * x.gain.shape[2] + a
+        for f in range(int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])):
+            o, plan = int(x.seen_obs[f]), int(g.link[g.info["links"][node.plan] + f - x.seen_ptr[pair]])
+            if not node.support:
+                after[o] = self.number(_Node(plan=plan))
+            elif o in seen:
+                after[o] = self.number(_Node(plan=plan, support=tuple(sorted(seen[o])), free=node.free))
+        row = len(x.gain) - 1 - self.search.model.n_costs  # of the reward
+        at = int(g.info["values"][node.plan]) + row * (last - first)
+        values = g.value[at : at + last - first][np.array(states) - first]
+        sure = np.where(node.free, 0.0, g.sure[node.plan]) if node.free else g.sure[node.plan]
+        return a, after, sure, self._domain.setdefault(states, len(self._domain)), values
+
+    def _seen(self, support: tuple[int, ...], a: int) -> dict[int, set[int]]:
+        """The states that may follow a support under an action, by observation."""
+        m = self.parts.space.model
+        n, found = m.reward.shape[0], dict[int, set[int]]()
+        for s in support:
+            for lands in m.t_next[m.t_ptr[a * n + s] : m.t_ptr[a * n + s + 1]].tolist():
+                for o in m.z_obs[m.z_ptr[a * n + lands] : m.z_ptr[a * n + lands + 1]].tolist():
+                    found.setdefault(o, set()).add(lands)
+        return found
+
+    def policy(self) -> PlanSetPolicy:
+        """All nodes as a policy of the model, in its own numbering of states."""
+        actions, successors, sure, domain, values = zip(*self.rows, strict=True)
+        order = self.search.classes.order
+        # Values go with the states of their domain, which are in increasing order there.
+        places = {n: np.argsort(order[list(states)]) for states, n in self._domain.items()}
+        states = [np.sort(order[list(states)]) for states in self._domain]
+        values = tuple(v if n == NONE else v[places[n]] for v, n in zip(values, domain, strict=True))
+        return PlanSetPolicy(
+            self.search.model,
+            actions=np.array(actions, dtype=np.int64),
+            successors=np.array(successors, dtype=np.int64),
+            sure_cost=np.array(sure).reshape(len(actions), self.search.model.n_costs),
+            domain=np.array(domain, dtype=np.int64),
+            domain_start=np.cumsum([0, *(len(states_of) for states_of in states)]),
+            domain_states=np.concatenate([np.zeros(0, dtype=np.int64), *states]),
+            values_start=np.cumsum([0, *(len(v) for v in values)]),
+            values=np.concatenate(values),
+        )
 
 
 def controller(search: PointBasedSearch, plan: int) -> ControllerPolicy:
@@ -87,10 +148,3 @@ def controller(search: PointBasedSearch, plan: int) -> ControllerPolicy:
             row[x.seen_obs[f]] = number[after]
         successors.append(row)
     return ControllerPolicy(search.model, g.info["action"][order].astype(np.int64), np.array(successors))
-
-
-def _used_classes(domain: IntArray) -> tuple[list[int], IntArray]:
-    """The classes among the domains of nodes, and the nodes' domains by place among them."""
-    kept = sorted({int(cls) for cls in domain if cls != NONE})
-    place = {cls: n for n, cls in enumerate(kept)}
-    return kept, np.array([place.get(int(cls), NONE) for cls in domain], dtype=np.int64)

@@ -73,7 +73,8 @@ def solve_noisy(
         upper=trace[-1].upper,
         reward=reward,
         cost=cost,
-        sure_cost=np.minimum(np.where(admissible, budget, sure), search.cap),
+        # It may change plans as long as the budget allows, so the budget is what no history exceeds.
+        sure_cost=np.where(search.limited, budget, search.cap) if admissible else sure.copy(),
         policy=policy,
         seconds=seconds,
         setup_seconds=clock.setup_seconds,
