@@ -35,7 +35,6 @@ from .options import best_option, improve, improve_thrift, refresh, share_of, th
 
 DONE, FULL, CROWDED = 0, 1, 2
 THRIFTY, SAMPLED = -1, -2  # modes of trials, beside EXACT and the relaxations
-ENOUGH = 1000  # beliefs reached, from which on it is known whether they repeat
 STILL = 8  # trials in a row that change nothing, after which more would not either
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
@@ -86,12 +85,6 @@ def choose(s: Search, node: int, mode: int, d: FloatArray) -> tuple[int, float]:
 
 
 @inner
-def is_noisy(s: Search) -> bool:
-    """Whether most beliefs that were reached so far were new: then rays only add more of them."""
-    return bool(s.counts[0].reached > ENOUGH and 2 * s.counts[0].fresh > s.counts[0].reached)
-
-
-@inner
 def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
     """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if full."""
     if not open_node(s, node):
@@ -102,8 +95,7 @@ def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tup
         for a in range(b.reward.shape[1]):
             if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, 2.0):
                 return NO_ROOM, 0.0
-    with_rays = mode != THRIFTY and not is_noisy(s)  # rays say nothing about what is needed
-    least_weight = tuning.least_weight if with_rays else 2.0
+    least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     while True:
         if back_up_all(s, node, max(mode, EXACT)) == NO_ROOM:
             return NO_ROOM, 0.0

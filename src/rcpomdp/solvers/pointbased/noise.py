@@ -1,37 +1,45 @@
-"""Whether the beliefs of a model repeat, or its noise makes a new one of every history."""
+"""Whether the noise of a model makes ever new beliefs.
+
+Where moves are certain, or the beliefs are few, beliefs repeat, and rays between them bound values (`solvers.engine`).
+Where a move may end in several ways, histories lead to beliefs that were not met before, and bounds must not rest on
+meeting them again.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..._types import FloatArray
-from ...kernels.pointbased.trials import ENOUGH
 from ...model import CPOMDP
 from ..engine import Objective
 from .options import SearchOptions
 from .search import PointBasedSearch
 
 _LARGE = 20_000  # states from which on a look would take too long
-_LOOK = SearchOptions(informed="mdp", informed_levels=False, rays=False)
+_CHANCE = 0.1  # share of states and actions whose move may end in several ways
+_FRESH = 0.3  # share of beliefs that were not met before
+_ENOUGH = 1000  # beliefs to look at
+_LOOK = SearchOptions(informed="mdp", informed_levels=False)
 _TRIALS, _WORK = 300, 20_000_000  # trials and elementary steps of a look
 _MEMORY = 1e9
 
 
 def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
-    """Look at the first thousand beliefs that a search reaches: whether most of them are new.
+    """Look at the moves, and at the first thousand beliefs that a search reaches: whether many of them are new.
 
     >>> import rcpomdp as rc
     >>> [is_noisy(rc.problems.make(name)) for name in ("tiger", "crs-4-4", "hallway")]
     [False, False, True]
     """
-    if model.n_states > _LARGE or model.discount == 0:
+    ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
+    if model.n_states > _LARGE or model.discount == 0 or (ways > 1).mean() < _CHANCE:
         return False
     objective = Objective(1.0, np.zeros(model.n_costs))
     search = PointBasedSearch(model, objective, budget, _LOOK, memory_limit=_MEMORY)
     counts = search.parts.counts
-    while counts["reached"][0] <= ENOUGH and search.work < _WORK and search.trials < _TRIALS:
+    while counts["reached"][0] <= _ENOUGH and search.work < _WORK and search.trials < _TRIALS:
         before = search.work
         search.search(0.0, _WORK // 100, most_trials=search.trials + 1)
         if search.work == before:  # solved, infeasible, still or full
             return False
-    return bool(counts["reached"][0] > ENOUGH and 2 * counts["fresh"][0] > counts["reached"][0])
+    return bool(counts["reached"][0] > _ENOUGH and counts["fresh"][0] > _FRESH * counts["reached"][0])

@@ -15,7 +15,7 @@ class SearchOptions:
     classes: bool = True  # vectors and bounds live per observability class
     informed: str = "tib"  # the informed bound to start from, where it is affordable: "mdp", "fib" or "tib"
     informed_levels: bool = True  # ... and the same over budget levels
-    rays: bool = True
+    rays: bool = False  # they pay where beliefs repeat
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
     wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound

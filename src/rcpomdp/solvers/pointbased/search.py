@@ -23,9 +23,10 @@ from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP
 from ...policies import ControllerPolicy
 from ..engine import Objective
+from ..levels import level_values
 from . import storage
 from .informed import InformedBounds, no_deadline
-from .levels import build_levels, level_values, with_levels
+from .levels import build_levels, with_levels
 from .options import SearchOptions
 from .policy import controller
 
@@ -317,9 +318,9 @@ class PointBasedSearch:
                 continue
             of_states = np.unique(self.ordered.cost[k])
             costs = of_states if of_states.size <= _STEP_COSTS else np.unique(x.floor[..., k])[:_STEP_COSTS]
-            found.append(
-                level_values(self.budget[k], costs, self.model.discount, self.cap[k], n, _TINY * self.budget[k])
-            )
+            values = level_values(self.budget[k], costs, self.model.discount, self.cap[k], n)
+            tiny = _TINY * self.budget[k]
+            found.append(np.concatenate([[tiny], values[values > tiny]]))
         return found
 
     def _least_costs(self) -> FloatArray:

@@ -74,7 +74,7 @@ def solve_noisy(
         reward=reward,
         cost=cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
-        sure_cost=np.where(search.limited, budget, search.cap) if admissible else sure.copy(),
+        sure_cost=np.where(search.limited, model.budget, search.cap) if admissible else sure.copy(),
         policy=policy,
         seconds=seconds,
         setup_seconds=clock.setup_seconds,
