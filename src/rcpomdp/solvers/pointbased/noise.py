@@ -18,14 +18,14 @@ from .search import PointBasedSearch
 _LARGE = 20_000  # states from which on a look would take too long
 _CHANCE = 0.1  # share of states and actions whose move may end in several ways
 _FRESH = 0.3  # share of beliefs that were not met before
-_ENOUGH = 1000  # beliefs to look at
+_ENOUGH = 300  # beliefs to look at
 _LOOK = SearchOptions(informed="mdp", informed_levels=False)
 _TRIALS, _WORK = 300, 20_000_000  # trials and elementary steps of a look
 _MEMORY = 1e9
 
 
 def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
-    """Look at the moves, and at the first thousand beliefs that a search reaches: whether many of them are new.
+    """Look at the moves, and at the first few hundred beliefs that a search reaches: whether many of them are new.
 
     >>> import rcpomdp as rc
     >>> [is_noisy(rc.problems.make(name)) for name in ("tiger", "crs-4-4", "hallway")]

@@ -33,7 +33,7 @@ from .policy import controller
 _ROUNDS = 10  # of backups over all nodes after a change of objective
 _NO_LIMIT = 2**62
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
-_TINY = 1e-7  # of a budget is next to nothing
+_TINY = 1e-8  # of a budget is next to nothing
 _LATE = 1e-6  # discount from which on it does not matter what next to nothing has grown to
 _MOST_LEVELS = 1 << 16
 _STEP_COSTS = 8  # different costs of a step that levels are made for
