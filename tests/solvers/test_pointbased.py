@@ -176,7 +176,7 @@ def test_a_cost_that_comes_late_is_not_impossible() -> None:
 
 
 def test_noise_is_told_from_repetition() -> None:
-    quiet = ("ce", "tiger", "tunnels", "crs-4-4", "rs-5-7", "mini-hall", "cheese-maze")
+    quiet = ("ce", "tiger", "tunnels", "crs-4-4", "rs-5-7", "mini-hall", "bridge-repair")
     noisy = ("hallway", "tiger-grid", "maze20", "query-s3", "tag", "warehouse", "patrol", "assembly-line", "delivery")
     assert [is_noisy(rc.problems.make(name)) for name in quiet] == [False] * len(quiet)
     assert [is_noisy(rc.problems.make(name)) for name in noisy] == [True] * len(noisy)

@@ -43,12 +43,12 @@ def worth(
 
 
 def simulated_worth(
-    model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int
+    model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int, most_runs: int = _MOST
 ) -> tuple[float, FloatArray, FloatArray]:
     """Means over runs, and their standard errors; one batch at least."""
     steps = 1 if model.discount == 0 else min(_MOST_STEPS, math.ceil(math.log(_TAIL) / math.log(model.discount)))
     steps = max(1, steps)
-    runs = min(max(_STEPS // steps, _FEWEST), _MOST)
+    runs = min(max(_STEPS // steps, _FEWEST), most_runs)
     rows: list[FloatArray] = []
     for batch in range(math.ceil(runs / _BATCH)):
         outcome = simulate(model, policy, _BATCH, steps, seed=seed * _MOST + batch).outcome

@@ -15,6 +15,7 @@ from ..engine import Objective
 from .options import SearchOptions
 from .search import PointBasedSearch
 
+_SMALL = 8  # states up to which beliefs are so near to each other that rays between them do
 _LARGE = 20_000  # states from which on a look would take too long
 _CHANCE = 0.1  # share of states and actions whose move may end in several ways
 _FRESH = 0.3  # share of beliefs that were not met before
@@ -32,7 +33,7 @@ def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
     [False, False, True]
     """
     ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
-    if model.n_states > _LARGE or model.discount == 0 or (ways > 1).mean() < _CHANCE:
+    if not _SMALL < model.n_states <= _LARGE or model.discount == 0 or (ways > 1).mean() < _CHANCE:
         return False
     objective = Objective(1.0, np.zeros(model.n_costs))
     search = PointBasedSearch(model, objective, budget, _LOOK, memory_limit=_MEMORY)

@@ -25,7 +25,7 @@ from .policy import plan_set
 from .search import PointBasedSearch
 
 _LEVELS = 2000
-_AFTERWARDS = 0.05  # share of the time limit that simulated runs may take when the search is over
+_FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs at the end, and how many times values of plans
 _SETUP = 0.35  # share of the time limit that informed bounds may take
 
 
@@ -63,7 +63,7 @@ def solve_noisy(
     admissible = best != NONE
     seconds = trace[-1].seconds
     # What is followed without a budget's leave is not worth a look.
-    reward, cost, error = _earned(model, policy, clock, seed) if admissible else (*search.totals(option), None)
+    reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
     return Result(
         solver="arcs",
         variant="levels",
@@ -71,7 +71,7 @@ def solve_noisy(
         status=status,
         lower=trace[-1].lower,
         upper=trace[-1].upper,
-        reward=reward,
+        reward=max(reward, trace[-1].lower),  # chance has no say in what is proven
         cost=cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost=np.where(search.limited, model.budget, search.cap) if admissible else sure.copy(),
@@ -89,12 +89,9 @@ def solve_noisy(
     )
 
 
-def _earned(
-    model: CPOMDP, policy: PlanSetPolicy, clock: Slices, seed: int
-) -> tuple[float, FloatArray, FloatArray | None]:
-    """Mean reward and costs of simulated runs, and their standard errors."""
-    limit = None if clock.time_limit is None else _AFTERWARDS * clock.time_limit
-    return simulated_worth(model, policy, Slices(limit), seed)
+def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> tuple[float, FloatArray, FloatArray]:
+    """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs."""
+    return simulated_worth(model, policy, Slices(None), seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
 
 
 def _search(
