@@ -81,7 +81,7 @@ COUNTS = np.dtype(
         for name in (
             *("beliefs", "pool", "edges", "belief_rows", "nodes", "node_rows", "kids"),
             *("plans", "plan_values", "plan_links", "options", "option_links", "free_option"),
-            *("reached", "fresh", "visits", "moved", "wanted", "looks", "priced"),
+            *("reached", "fresh", "visits", "moved", "wanted"),
             *("making_beliefs", "testing_plans", "making_plans", "upper_backups"),
         )
     ]
@@ -168,7 +168,7 @@ class Nodes(NamedTuple):
 
     info: AnyArray  # [N] NODE
     hi: FloatArray  # [N, 1 + J] at unopened nodes from the informed bound
-    lo: FloatArray  # [N, 1 + J] what is known of a relaxation from below; it only guides the search
+    lo: FloatArray  # [N, 1 + J] what was known from below at the last look; it only guides the search
     q: FloatArray  # [rows, 1 + J, A] of opened nodes: bound of each action
     kids: IndexArray  # [rows, 2, A] first child node of an action when C(b, a), or the class's least, is spent; or NONE
     kid: IndexArray  # child nodes, one for each edge of the belief

@@ -82,11 +82,11 @@ def inform(s: Search, i: int, level: int) -> None:
             hint[EXACT, a] = min(hint[EXACT, a], own[a] + allowance)
             if j + 1 < n_modes:
                 hint[j + 1, a] = own[a]
-    s.counts[0].upper_backups = s.counts[0].upper_backups + f.multiplier.shape[0] * b_size(s.beliefs, i)
+    s.counts[0].upper_backups = s.counts[0].upper_backups + f.multiplier.shape[0] * _terms(s.beliefs, i)
 
 
 @inner
-def b_size(b: Beliefs, i: int) -> int:
+def _terms(b: Beliefs, i: int) -> int:
     """The support that an informed bound sums over."""
     parent = b.info[i].parent
     return int(b.info[i].size if parent == NONE else b.info[parent].size)

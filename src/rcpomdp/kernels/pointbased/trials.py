@@ -34,7 +34,7 @@ from .nodes import (
 from .options import best_option, improve, improve_thrift, refresh, share_of, thriftiest_option
 
 DONE, FULL, CROWDED = 0, 1, 2
-THRIFTY, SAMPLED = -1, -2  # modes of trials, beside EXACT and the relaxations
+THRIFTY = -1  # mode of a trial, beside EXACT and the relaxations
 STILL = 8  # trials in a row that change nothing, after which more would not either
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
@@ -213,8 +213,6 @@ def next_step(  # noqa: PLR0911 - one way out for each mode
         if n.lo[kid, EXACT] == -np.inf:
             return kid, THRIFTY
         j = relaxation_behind(s, kid, rest)
-        s.counts[0].looks = s.counts[0].looks + 1
-        s.counts[0].priced = s.counts[0].priced + (1 if j > 1 else 0)
     if not has_rays(s, j):
         return kid, mode
     end = follow_rays(s, kid, j, rest, target, node, share)

@@ -30,7 +30,6 @@ from .levels import build_levels, with_levels
 from .options import SearchOptions
 from .policy import controller
 
-_ROUNDS = 10  # of backups over all nodes after a change of objective
 _NO_LIMIT = 2**62
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
 _TINY = 1e-8  # of a budget is next to nothing
