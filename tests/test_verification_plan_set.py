@@ -301,6 +301,7 @@ def test_claims_beyond_what_is_proven_are_refused() -> None:
     assert problem(lower=10, reward=9, upper=11, cost=[0], sure_cost=[5], horizon=None) is None
     assert problem(lower=10.1) == "the claimed lower bound 10.1 is above the reward that is proven, 10"
     assert problem(reward=10.1) == "the claimed reward 10.1 is above the one that is proven, 10"
+    assert problem(reward=10.1, standard_error=[0.2, 0.1]) is None  # the mean of simulated runs claims nothing
     assert problem(upper=9.9) == "the policy's reward is at least 10, above the claimed upper bound 9.9"
     assert problem(lower=9, upper=8.5) == "the claimed lower bound 9 is above the upper bound 8.5"
     assert problem(sure_cost=[4.9]) == "no history is claimed to spend more than 4.9, and 5 is proven"
@@ -342,12 +343,14 @@ def test_what_makes_no_sense_for_a_plan_set_is_one_sentence() -> None:
 def test_commands(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     policy = with_course(grown(TIGER, 10), steps=1)
     path = str(tmp_path / "plans.rcp")
-    claims = {"lower": rc.verify(TIGER, policy).reward, "cost": [1.0]}
+    proven = rc.verify(TIGER, policy).reward
+    claims = {"lower": proven, "reward": proven + 1, "cost": [1.0], "standard_error": [0.5, 0.1]}
     rc.save_policy(path, policy, TIGER, claims, {"name": "tiger", "parameters": {}})
     code, out, _ = run("verify", path)
     assert code == 0
     assert out.startswith("VERIFIED\n")
     assert "proven" in out
+    assert f"{proven + 1:.6g}, simulated" in out
     assert out.endswith("note: the reward is what is proven at least; expected costs are not checked\n")
     code, out, _ = run("verify", path, "--json")
     assert json.loads(out)["note"].startswith("the reward is what is proven at least")

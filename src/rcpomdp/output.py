@@ -179,7 +179,8 @@ def verification_table(found: Verification, claims: dict[str, Any], model: CPOMD
         value = claims.get(key)
         if k is not None and value is not None:
             value = value[k]
-        return "" if value is None else f"{value:.9g}"
+        simulated = claims.get("standard_error") is not None and key in ("reward", "cost")
+        return "" if value is None else f"{value:.6g}, simulated" if simulated else f"{value:.9g}"
 
     table.add_row("reward", known(found.reward), claimed("reward"))
     for k, name in enumerate(model.costs):

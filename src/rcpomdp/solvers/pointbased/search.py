@@ -157,8 +157,7 @@ class PointBasedSearch:
         blind = self.parts.plans.value[: x.gain.size]
         finite = f.corner[np.isfinite(f.corner)]
         highest, lowest = float(finite.max()), float(blind.min())
-        priced = float((f.multiplier @ np.where(self.limited, self.cap, 0.0)).max())
-        largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + priced
+        largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + self._most_priced
         return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
 
     @property
@@ -167,7 +166,13 @@ class PointBasedSearch:
         corner = self.parts.informed.corner
         if not np.isfinite(self.parts.levels.tiny).any():
             return 0.0
-        return _LATE * float(corner[np.isfinite(corner)].max() - self.parts.space.worst)
+        span = float(corner[np.isfinite(corner)].max()) - self.parts.space.worst + self._most_priced
+        return _LATE * span
+
+    @property
+    def _most_priced(self) -> float:
+        """The largest λ·d."""
+        return float((self.parts.informed.multiplier @ np.where(self.limited, self.cap, 0.0)).max())
 
     # Options at the root
 
