@@ -220,6 +220,37 @@ def test_infeasible_budgets_are_said_so() -> None:
     assert result.sure_cost.tolist() == [0.0]
 
 
+def test_without_a_policy_that_keeps_the_budget_the_thriftiest_is_returned() -> None:
+    model = rc.CPOMDP(
+        transition=[np.full((2, 2), 0.5)] * 2,
+        observation=[np.ones((2, 1))] * 2,
+        reward=np.ones((2, 2)),
+        cost=np.array([[1.0, 2.0], [1.0, 2.0]]),
+        initial_belief=[0.5, 0.5],
+        discount=0.5,
+        budget=1.0,
+    )
+    result = solve_noisy(model, 1e-3, Slices(2), 1e9, 0, None)
+    assert not result.admissible
+    assert result.suffices == pytest.approx([2.0])
+    assert result.lower == -np.inf
+
+
+def test_costs_that_cannot_be_met_claim_what_the_checker_finds() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0, 0.0], [0.0, 1.0]]],
+        observation=[np.ones((2, 1))],
+        reward=[[1.0], [0.0]],
+        cost=[[0.0], [1.0]],
+        initial_belief=[1.0, 0.0],
+        discount=0.5,
+        budget=1.5,
+    )
+    result = solve_noisy(model, 1e-3, Slices(2), 1e9, 0, None)
+    assert result.status == "optimal"
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
 def test_memory_that_runs_out_ends_the_search() -> None:
     result = solve_noisy(rc.problems.make("hallway"), 1e-3, Slices(20), 3e7, 0, None)
     assert result.status == "memory limit"

@@ -35,6 +35,7 @@ _SWEEPS = 60  # that a bound over levels takes, more or less
 _RELATIVE = 1e-4  # least fall of a bound over levels that counts
 _NUMBERS = 200_000_000  # in a table
 _SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
+_NOTHING = 1e-6  # of what can be spent at all
 _FINER = 1.4  # factor by which the best of them is varied
 _MOST_LEVELS = 4000
 _DEPTH = 3.0  # levels go down to the budget's e^-3-th part
@@ -106,7 +107,7 @@ class InformedBounds:
                 tried[multiplier] = float((b0[support] @ vectors[at][support]).max()) + multiplier * budget
             return tried[multiplier]
 
-        shares = _SHARES if budget > 0 and worth > 0 else (0.0,)
+        shares = _SHARES if budget > _NOTHING * cap and worth > 0 else (0.0,)  # a multiplier of next to nothing is huge
         best = min((part * worth / max(budget, 1e-300) for part in shares), key=value)
         best = min((best, best / _FINER, best * _FINER), key=value)
         kind, fine = self._affordable(share, budget, cap, k)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ...kernels.pointbased.arrays import NONE
-from ...kernels.pointbased.options import product
+from ...kernels.pointbased.plans import product
 from ...policies import ControllerPolicy, PlanSetPolicy
 
 if TYPE_CHECKING:

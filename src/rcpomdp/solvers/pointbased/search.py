@@ -16,7 +16,7 @@ from ..._types import BoolArray, FloatArray
 from ...bounds.blind import largest_sure_costs
 from ...bounds.starting import blind_plans, cost_fib_vectors
 from ...classes import in_class_order, observability_classes, one_class
-from ...kernels.pointbased import arrays, nodes, options, trials
+from ...kernels.pointbased import arrays, nodes, options, plans, trials
 from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
@@ -24,6 +24,7 @@ from ...model import CPOMDP
 from ...policies import ControllerPolicy
 from ..engine import Objective
 from ..levels import level_values
+from ..storage import memory
 from . import storage
 from .informed import InformedBounds, no_deadline
 from .levels import build_levels, with_levels
@@ -194,6 +195,8 @@ class PointBasedSearch:
     @property
     def thriftiest_option(self) -> int:
         """The option of the root that may spend the least share of the budget."""
+        while not options.refresh_at(self.parts, self.root, self.parts.scratch.unlimited):  # none may fit the budget
+            self._make_room()
         sure, budget = self.parts.options.sure, np.maximum(self.budget, 1e-300)
         share = {i: float((sure[i] / budget)[self.limited].max(initial=0.0)) for i in self.root_options}
         return min(share, key=lambda i: share[i], default=NONE)
@@ -208,7 +211,7 @@ class PointBasedSearch:
         s, best = self.parts, self.best_option
         plan = int(s.options.info["plan"][best])
         row = len(s.space.gain) - 1 - self.model.n_costs
-        reward = options.product(s.space, s.beliefs, s.plans, self.root, plan, row)
+        reward = plans.product(s.space, s.beliefs, s.plans, self.root, plan, row)
         return float(reward), s.options.total[best, 1:].copy(), s.options.sure[best].copy()
 
     def policy(self) -> ControllerPolicy:
@@ -237,7 +240,7 @@ class PointBasedSearch:
     def memory(self) -> int:
         """Bytes allocated."""
         s = self.parts
-        return storage.memory(s.beliefs, s.nodes, s.plans, s.options)
+        return memory(s.beliefs, s.nodes, s.plans, s.options)
 
     # Search
 
@@ -274,7 +277,7 @@ class PointBasedSearch:
 
     def forget(self) -> None:
         """Take plans off the lists that are an option nowhere, once there are many more than at the last look."""
-        listed = options.forget_idle(self.parts)
+        listed = plans.forget_idle(self.parts)
         self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
     def refine(self) -> bool:

@@ -60,7 +60,7 @@ def solve_noisy(
     best = search.best_option
     option = best if best != NONE else search.thriftiest_option
     policy, sure = plan_set(search, option), search.parts.options.sure[option]
-    admissible = best != NONE
+    admissible, most = best != NONE, model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
     seconds = trace[-1].seconds
     # What is followed without a budget's leave is not worth a look.
     reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
@@ -74,7 +74,7 @@ def solve_noisy(
         reward=max(reward, trace[-1].lower),  # chance has no say in what is proven
         cost=cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
-        sure_cost=np.where(search.limited, model.budget, search.cap) if admissible else sure.copy(),
+        sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
         policy=policy,
         seconds=seconds,
         setup_seconds=clock.setup_seconds,

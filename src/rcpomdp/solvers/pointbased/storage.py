@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from ..._types import AnyArray, FloatArray
@@ -15,6 +12,7 @@ from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
 from ...kernels.pointbased import nodes as node_kernels
 from ...model import CPOMDP
+from ..storage import lengthen, memory
 
 _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
@@ -169,19 +167,6 @@ def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
     all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
     counts["plans"], counts["plan_values"], counts["plan_links"] = n_plans, n_values, n_links
     return a.Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
-
-
-def memory(*parts: NamedTuple) -> int:
-    """Bytes allocated."""
-    return sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
-
-
-def lengthen(arrays: Sequence[AnyArray], n: int) -> None:
-    """Give arrays n rows, in place: where they are large the system moves no byte."""
-    for array in arrays:
-        if len(array) < n:
-            # Nobody else holds them: kernels let go of what they were called with.
-            array.resize((n, *array.shape[1:]), refcheck=False)
 
 
 def grown(s: a.Search, limit: float) -> a.Search | None:
