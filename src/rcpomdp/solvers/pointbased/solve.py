@@ -20,6 +20,7 @@ from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TI
 from ..smallest import smallest_model
 from ..stopping import Slices
 from ..worth import simulated_worth
+from . import storage
 from .options import SearchOptions
 from .policy import plan_set
 from .search import PointBasedSearch
@@ -62,7 +63,7 @@ def solve_noisy(
     policy, sure = plan_set(search, option), search.parts.options.sure[option]
     admissible, most = best != NONE, model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
     seconds = trace[-1].seconds
-    # What is followed without a budget's leave is not worth a look.
+    # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
     reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
     return Result(
         solver="arcs",
@@ -137,3 +138,4 @@ def load_kernels() -> None:
     search.search(0.0, 10)
     search.forget()
     search.refine()
+    storage.rehash(search.parts)

@@ -203,15 +203,21 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
     try:
         for arrays, more in growth:
             lengthen(arrays, more)
-        if 2 * len(b.info) > len(b.table):
-            b = b._replace(table=_empty_table(len(b.info)))
-            belief_kernels.rehash(b, int(s.counts["beliefs"][0]))
-        if 2 * len(n.info) > len(n.table):
-            n = n._replace(table=_empty_table(len(n.info)))
-            node_kernels.rehash_nodes(s._replace(nodes=n))
+        if 2 * len(b.info) > len(b.table) or 2 * len(n.info) > len(n.table):
+            return rehash(s)
     except MemoryError:
         return None
-    return s._replace(beliefs=b, nodes=n)
+    return s
+
+
+def rehash(s: a.Search) -> a.Search:
+    """The search with hash tables that fit its room for beliefs and nodes."""
+    beliefs = s.beliefs._replace(table=_empty_table(len(s.beliefs.info)))
+    nodes = s.nodes._replace(table=_empty_table(len(s.nodes.info)))
+    s = s._replace(beliefs=beliefs, nodes=nodes)
+    belief_kernels.rehash(beliefs, int(s.counts["beliefs"][0]))
+    node_kernels.rehash_nodes(s)
+    return s
 
 
 def _empty_table(n: int) -> AnyArray:
