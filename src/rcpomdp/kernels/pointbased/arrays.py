@@ -1,9 +1,9 @@
 """What the search works on: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
 
-A *belief* is stored once, with its support and probabilities in a common pool. A *node* is a belief with a budget
-level: upper bounds belong to nodes. An *option* is something known to be possible from a belief, with its reward and
-its sure cost: a plan of its class, or a belief plan (an action and an option for each observation). Lower bounds are
-options.
+A *belief* is stored once, with its support and probabilities in a common pool. A *strip* is a belief with neighbouring
+levels of the first budget and one level of each other budget: upper bounds belong to the levels of strips. An *option*
+is something known to be possible from a belief, with its reward and its sure cost: a plan of its class, or a belief
+plan (an action and an option for each observation). Lower bounds are options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import AnyArray, FloatArray, IndexArray, IntArray
+from ..._types import AnyArray, BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
 
 NONE = -1
@@ -31,7 +31,7 @@ BELIEF = np.dtype(
         ("action", np.int32),
         ("obs", np.int32),
         ("row", np.int32),  # of what only opened beliefs have, or NONE
-        ("node", np.int32),  # first of its nodes
+        ("strip", np.int32),  # first of its strips
         ("option", np.int32),  # first of its options
         ("tested", np.int32),  # newest plan of its class that was tested here
         ("base", np.int32),  # ends of its ray, or NONE
@@ -41,14 +41,16 @@ BELIEF = np.dtype(
     align=True,
 )
 
-NODE = np.dtype(
+STRIP = np.dtype(
     [
-        ("level", np.int64),
+        ("others", np.int64),  # levels of the budgets after the first
+        ("at", np.int64),  # of its first level in the pool of bounds
+        ("q", np.int64),  # the same for the bounds of actions, which only opened strips have, or NONE
         ("belief", np.int32),
-        ("next", np.int32),  # node of the same belief
-        ("row", np.int32),  # of what only opened nodes have, or NONE
-        ("base", np.int32),  # ends of its belief's ray at this level, or NONE while not looked up
-        ("tip", np.int32),
+        ("next", np.int32),  # strip of the same belief
+        ("low", np.int32),  # its first level
+        ("size", np.int32),  # how many levels it has,
+        ("room", np.int32),  # and for how many there is room
     ],
     align=True,
 )
@@ -79,7 +81,7 @@ COUNTS = np.dtype(
     [
         (name, np.int64)
         for name in (
-            *("beliefs", "pool", "edges", "belief_rows", "nodes", "node_rows", "kids"),
+            *("beliefs", "pool", "edges", "belief_rows", "strips", "cells", "opened"),
             *("plans", "plan_values", "plan_links", "options", "option_links", "free_option"),
             *("reached", "fresh", "visits", "moved", "wanted"),
             *("making_beliefs", "testing_plans", "making_plans", "upper_backups"),
@@ -130,18 +132,18 @@ class Informed(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Budget levels of each cost by number, and in increasing order; what is not there is rounded up.
+    """Budget levels of each cost, in increasing order; what is left after a step is rounded up to one.
 
-    A level of all costs is the numbers of theirs, `bits` of them for each cost.
+    A level of all costs is the places of theirs, `bits` of them for each cost, the first cost last.
     """
 
-    value: FloatArray  # [K, most] by number
-    ordered: FloatArray  # [K, most] increasing, the last inf
-    number: IntArray  # [K, most] of each in order
+    value: FloatArray  # [K, most] increasing, the last inf
     counts: IntArray  # [K] how many there are
     tiny: FloatArray  # [K] the level at which only trifles can be paid; NaN: none
     trifle: FloatArray  # [K]
     bits: int
+    after: IntArray  # [., levels of the first cost] where spending the least cost of a class leads, or NONE
+    which: IntArray  # [n_classes, A] row of `after`
 
 
 class Beliefs(NamedTuple):
@@ -163,16 +165,13 @@ class Beliefs(NamedTuple):
     table: IndexArray  # hash table; its size is a power of 2
 
 
-class Nodes(NamedTuple):
-    """Upper bounds at beliefs with a budget level; mode 0 is exact, mode j > 0 the j-th relaxation."""
+class Strips(NamedTuple):
+    """Upper bounds at beliefs with budget levels; mode 0 is exact, mode j > 0 the j-th relaxation."""
 
-    info: AnyArray  # [N] NODE
-    hi: FloatArray  # [N, 1 + J] at unopened nodes from the informed bound
-    lo: FloatArray  # [N, 1 + J] what was known from below at the last look; it only guides the search
-    q: FloatArray  # [rows, 1 + J, A] of opened nodes: bound of each action
-    kids: IndexArray  # [rows, 2, A] first child node of an action when C(b, a), or the class's least, is spent; or NONE
-    kid: IndexArray  # child nodes, one for each edge of the belief
-    table: IndexArray  # hash table
+    info: AnyArray  # [N] STRIP
+    hi: FloatArray  # [cells, 1 + J] where a strip is not opened from the informed bound
+    lo: FloatArray  # [cells, 1 + J] what was known from below at the last look; it only guides the search
+    q: FloatArray  # [., 1 + J, A] of opened strips: bound of each action
 
 
 class Plans(NamedTuple):
@@ -205,13 +204,18 @@ class Scratch(NamedTuple):
     mass: FloatArray  # [n_classes] probability of ending in a class
     by_obs: IntArray  # [O]
     stack: IntArray  # [nesting of rays]
-    hint: FloatArray  # [1 + J, A] informed bounds of a node's actions
-    own: FloatArray  # [A]
+    hint: FloatArray  # [1 + J, A] informed bounds of actions at a level
+    informed: FloatArray  # [J, A] informed bounds of actions at coarse levels,
+    coarse: IntArray  # [J] and which
+    done: BoolArray  # [A]
     need: FloatArray  # [K]
     rest: FloatArray  # [K]
     spare: FloatArray  # [K]
     unlimited: FloatArray  # [K] inf
-    path: IntArray  # [depth] nodes of a trial
+    sums: FloatArray  # [4, levels of the first cost]
+    map: IntArray  # [levels of the first cost]
+    path: IntArray  # [depth] strips of a trial
+    level: IntArray  # [depth]
     mode: IntArray  # [depth]
     action: IntArray  # [depth]
     left: FloatArray  # [depth, K] budget
@@ -225,7 +229,7 @@ class Search(NamedTuple):
     informed: Informed
     levels: Levels
     beliefs: Beliefs
-    nodes: Nodes
+    strips: Strips
     plans: Plans
     options: Options
     scratch: Scratch

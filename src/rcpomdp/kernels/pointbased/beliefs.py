@@ -73,7 +73,7 @@ def intern(x: Space, b: Beliefs, counts: AnyArray, state: IndexArray, prob: Floa
     made.hash = h
     made.parent = NONE
     made.row = NONE
-    made.node = NONE
+    made.strip = NONE
     made.option = NONE
     made.tested = NONE
     made.base = NONE

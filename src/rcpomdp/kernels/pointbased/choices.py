@@ -11,9 +11,10 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..jit import inner
-from .arrays import EXACT, NONE, Search
-from .nodes import apply_ray, bound_at, has_rays, kids_of, needs
+from .arrays import EXACT, NO_ROOM, NONE, Search
+from .levels import priced
 from .options import best_option, refresh, share_of, thriftiest_option
+from .strips import apply_ray, bound_at, cell, cover, cover_ray, find, has_rays, level_after, needs, row_of
 
 THRIFTY = -1  # mode of a trial, beside EXACT and the relaxations
 _NESTING = 8  # rays followed one after the other to where a gap comes from
@@ -30,133 +31,140 @@ def affordable(s: Search, i: int, a: int, d: FloatArray) -> bool:
 
 
 @inner
-def choose(s: Search, node: int, mode: int, d: FloatArray) -> tuple[int, float]:
+def choose(s: Search, strip: int, level: int, mode: int, d: FloatArray) -> tuple[int, float]:
     """The action with the largest bound that is affordable, and that bound; NONE if every action breaks the budget."""
-    n, i = s.nodes, s.nodes.info[node].belief
-    best, most = NONE, -np.inf
-    for a in range(n.q.shape[2]):
+    i, best, most = s.strips.info[strip].belief, NONE, -np.inf
+    q = s.strips.q[row_of(s, strip, level), max(mode, EXACT)]
+    for a in range(q.size):
+        value = q[a]
         if mode == THRIFTY:
             if not affordable(s, i, a, d):
                 continue
             value = -share_of(s.space, s.scratch.need, d)
-        else:
-            value = n.q[n.info[node].row, mode, a]
-            if value > most and mode == EXACT and not affordable(s, i, a, d):
-                continue
+        elif value > most and mode == EXACT and not affordable(s, i, a, d):
+            continue
         if value > most:
             best, most = a, value
     return best, most
 
 
 @inner
-def relaxed_excess(s: Search, node: int, mode: int, target: float) -> float:
-    """By how much the gap of a node in a relaxation is above the target."""
-    return float(s.nodes.hi[node, mode] - max(s.nodes.lo[node, mode], s.space.worst) - target)
+def relaxed_excess(s: Search, at: int, mode: int, target: float) -> float:
+    """By how much the gap of a cell in a relaxation is above the target."""
+    return float(s.strips.hi[at, mode] - max(s.strips.lo[at, mode], s.space.worst) - target)
 
 
 @inner
-def excess(s: Search, node: int, mode: int, rest: FloatArray, target: float) -> float:
-    """By how much a node with this budget left is above the target."""
-    x, b, c, i = s.space, s.beliefs, s.options, s.nodes.info[node].belief
+def excess(s: Search, i: int, at: int, mode: int, rest: FloatArray, target: float) -> float:
+    """By how much belief i, at a cell and with this budget left, is above the target."""
+    x, b, c = s.space, s.beliefs, s.options
     if mode > EXACT:
-        return relaxed_excess(s, node, mode, target)
+        return relaxed_excess(s, at, mode, target)
     if mode == THRIFTY:
         option = thriftiest_option(x, b, c, i, rest)
         return (share_of(x, c.sure[option], rest) if option != NONE else np.inf) - 1.0
-    bound, known = bound_at(s, node, rest), s.nodes.lo[node, EXACT]
+    bound, known = bound_at(s, at, rest), s.strips.lo[at, EXACT]
     if known == -np.inf:
         return bound - x.worst + 1.0  # whatever the target, it must be found out whether there is one
     return float(bound - known - target)
 
 
 @inner
-def gap_at(s: Search, node: int, mode: int, d: FloatArray, target: float) -> float:
-    """The excess of a node in a convex mode, exact or relaxed, at its own level or the budget d."""
+def gap_at(s: Search, i: int, at: int, mode: int, d: FloatArray, target: float) -> float:
+    """The excess of belief i in a convex mode, exact or relaxed, at its own level or the budget d."""
     if mode > EXACT:
-        return relaxed_excess(s, node, mode, target)
-    i = s.nodes.info[node].belief
+        return relaxed_excess(s, at, mode, target)
     if not refresh(s, i, d):
         return 0.0
     option = best_option(s.space, s.beliefs, s.options, i, d, False)
-    s.nodes.lo[node, EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
-    return excess(s, node, EXACT, d, target)
+    s.strips.lo[at, EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
+    return excess(s, i, at, EXACT, d, target)
 
 
 @inner
-def follow_rays(s: Search, node: int, mode: int, d: FloatArray, target: float, here: int, share: float) -> int:
-    """The end of a node's rays that its bound hangs on and that has a share of the excess, or the node itself."""
-    n = s.nodes
+def follow_rays(
+    s: Search, i: int, others: int, level: int, mode: int, d: FloatArray, target: float, here: int, share: float
+) -> int:
+    """The end of a belief's rays that its bound hangs on and that has a share of the excess, or the belief itself."""
+    n, b = s.strips, s.beliefs
     for _ in range(_NESTING):
-        apply_ray(s, node, mode)
-        if n.info[node].base == NONE:
+        base, tip, weight = b.info[i].base, b.info[i].tip, b.info[i].weight
+        if base == NONE or not cover_ray(s, i, others, level, level + 1):
             break
-        weight, base, tip = s.beliefs.info[n.info[node].belief].weight, n.info[node].base, n.info[node].tip
-        by_ray = weight * n.hi[base, mode] + (1.0 - weight) * n.hi[tip, mode]
-        if n.hi[node, mode] < by_ray - 1e-12 * (1.0 + abs(by_ray)):
+        apply_ray(s, find(s, i, others), mode, level, level + 1)
+        apply_ray(s, find(s, base, others), mode, level, level + 1)
+        apply_ray(s, find(s, tip, others), mode, level, level + 1)
+        at = cell(s, find(s, i, others), level)
+        base_at, tip_at = cell(s, find(s, base, others), level), cell(s, find(s, tip, others), level)
+        by_ray = weight * n.hi[base_at, mode] + (1.0 - weight) * n.hi[tip_at, mode]
+        if n.hi[at, mode] < by_ray - 1e-12 * (1.0 + abs(by_ray)):
             break
-        apply_ray(s, base, mode)
-        apply_ray(s, tip, mode)
-        at_base = weight * gap_at(s, base, mode, d, target)
-        at_tip = (1.0 - weight) * gap_at(s, tip, mode, d, target)
+        at_base = weight * gap_at(s, base, base_at, mode, d, target)
+        at_tip = (1.0 - weight) * gap_at(s, tip, tip_at, mode, d, target)
         if base == here:
             at_base = 0.0  # where we are
-        if max(at_base, at_tip) <= share * gap_at(s, node, mode, d, target):
+        if max(at_base, at_tip) <= share * gap_at(s, i, at, mode, d, target):
             break
-        node = base if at_base > at_tip else tip
-    return node
+        i = base if at_base > at_tip else tip
+    return i
 
 
 @inner
-def relaxation_behind(s: Search, node: int, rest: FloatArray) -> int:
-    """The relaxation that the upper bound of a node stems from, or EXACT."""
-    bound = bound_at(s, node, rest)
-    for mode in range(1, s.nodes.hi.shape[1]):
-        allowance = 0.0
-        for k in range(rest.size):
-            if s.informed.multiplier[mode - 1, k] > 0.0:
-                allowance += s.informed.multiplier[mode - 1, k] * min(rest[k], s.space.cap[k])
-        if s.nodes.hi[node, mode] + allowance <= bound:
+def relaxation_behind(s: Search, at: int, rest: FloatArray) -> int:
+    """The relaxation that the upper bound of a cell stems from, or EXACT."""
+    bound = bound_at(s, at, rest)
+    for mode in range(1, s.strips.hi.shape[1]):
+        if s.strips.hi[at, mode] + priced(s.space, s.informed.multiplier[mode - 1], rest) <= bound:
             return mode
     return EXACT
 
 
 @inner
-def largest_excess(s: Search, first: int, i: int, a: int, mode: int, rest: FloatArray, target: float) -> int:
-    """The child that contributes most to the gap, or NONE if all are within the target."""
+def largest_excess(
+    s: Search, i: int, a: int, others: int, level: int, mode: int, rest: FloatArray, target: float
+) -> int:
+    """The successor that contributes most to the gap, or NONE if all are within the target."""
     b, row = s.beliefs, s.beliefs.info[i].row
     chosen, most = NONE, 0.0
-    for e in range(b.degree[row, a]):
-        over = b.edge_prob[b.edge[row, a] + e] * excess(s, s.nodes.kid[first + e], mode, rest, target)
+    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+        child = b.edge_child[e]
+        at = cell(s, find(s, child, others), level)
+        over = b.edge_prob[e] * excess(s, child, at, mode, rest, target)
         if over > most:
-            chosen, most = e, over
-    return chosen
+            chosen, most = child, over
+    return int(chosen)
 
 
 @inner
-def next_step(  # noqa: PLR0911 - one way out for each mode
-    s: Search, node: int, a: int, mode: int, rest: FloatArray, target: float, share: float
-) -> tuple[int, int]:
-    """Where a trial goes under action a, and in which mode; NONE if all are within the target, NO_ROOM if full."""
-    n, i = s.nodes, s.nodes.info[node].belief
-    first = kids_of(s, node, a, max(mode, EXACT))
-    if first < 0:
-        return first, mode
-    chosen = largest_excess(s, first, i, a, mode, rest, target)
-    if chosen == NONE:
-        return NONE, mode
-    kid = n.kid[first + chosen]
-    if mode == THRIFTY:
-        return kid, mode
-    j = mode
+def next_step(
+    s: Search, strip: int, level: int, a: int, mode: int, rest: FloatArray, target: float, share: float
+) -> tuple[int, int, int]:
+    """Where a trial goes under action a: a strip, its level and the mode.
+
+    The strip is NONE if all that may follow is within the target, NO_ROOM if full.
+    """
+    n, b, i = s.strips, s.beliefs, s.strips.info[strip].belief
+    to, others = level_after(s, strip, level, a, max(mode, EXACT))
+    if to == NONE:
+        return NONE, NONE, mode
+    row = b.info[i].row
+    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+        if cover(s, b.edge_child[e], others, to, to + 1) == NO_ROOM:
+            return NO_ROOM, NONE, mode
+    chosen = largest_excess(s, i, a, others, to, mode, rest, target)
+    if chosen == NONE or mode == THRIFTY:
+        return (find(s, chosen, others) if chosen != NONE else NONE), to, mode
+    at, j = cell(s, find(s, chosen, others), to), mode
     if mode == EXACT and n.hi.shape[1] > 1:
-        if n.lo[kid, EXACT] == -np.inf:
-            return kid, THRIFTY
-        j = relaxation_behind(s, kid, rest)
-    if not has_rays(s, j):
-        return kid, mode
-    end = follow_rays(s, kid, j, rest, target, node, share)
-    if mode == EXACT and j > EXACT:
-        within = relaxed_excess(s, kid, j, target) <= share * excess(s, kid, EXACT, rest, target)
-        if end == kid or within:
-            return kid, EXACT
-    return end, j
+        if n.lo[at, EXACT] == -np.inf:
+            return find(s, chosen, others), to, THRIFTY
+        j = relaxation_behind(s, at, rest)
+    if has_rays(s, j):
+        end = follow_rays(s, chosen, others, to, j, rest, target, i, share)
+        at = cell(s, find(s, chosen, others), to)
+        within = mode == EXACT and j > EXACT and (
+            end == chosen or relaxed_excess(s, at, j, target) <= share * excess(s, chosen, at, EXACT, rest, target)
+        )
+        if not within:
+            chosen, mode = end, j
+    return find(s, chosen, others), to, mode

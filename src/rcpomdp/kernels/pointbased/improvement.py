@@ -8,7 +8,6 @@ from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .levels import left_after
-from .nodes import kids_of
 from .options import (
     as_link,
     best_option,
@@ -21,6 +20,7 @@ from .options import (
     thriftiest_option,
 )
 from .plans import add_plan, plan_has_room, rest_for_plan
+from .strips import cell, cover, find, level_after
 
 _LOOKS = 3  # actions whose successors one look for a better plan tests
 
@@ -50,53 +50,60 @@ def refresh_children(s: Search, i: int, a: int, rest: FloatArray) -> bool:
 
 
 @inner
-def _look(s: Search, node: int, a: int, d: FloatArray) -> bool:
+def _look(s: Search, strip: int, level: int, a: int, d: FloatArray) -> bool:
     """Test new plans at all that may follow an expanded action, and note what is known there; False if full."""
-    x, b, n = s.space, s.beliefs, s.nodes
-    i = n.info[node].belief
+    x, b, n = s.space, s.beliefs, s.strips
+    i = n.info[strip].belief
     row, rest = b.info[i].row, s.scratch.rest
-    if not left_after(x, d, b.cost[row, :, a], rest):
+    to, others = level_after(s, strip, level, a, EXACT)
+    if to == NONE or not left_after(x, d, b.cost[row, :, a], rest):
         return True
-    first = kids_of(s, node, a, EXACT)
-    if first == NO_ROOM or (first != NONE and not refresh_children(s, i, a, rest)):
+    if not refresh_children(s, i, a, rest):
         return False
-    if first != NONE:
-        for e in range(b.degree[row, a]):
-            option = best_option(x, b, s.options, b.edge_child[b.edge[row, a] + e], rest, False)
-            n.lo[n.kid[first + e], EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
+    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+        kid = cover(s, b.edge_child[e], others, to, to + 1)
+        if kid == NO_ROOM:
+            return False
+        option = best_option(x, b, s.options, b.edge_child[e], rest, False)
+        n.lo[cell(s, kid, to), EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
     return True
 
 
 @inner
-def _expected(s: Search, node: int, a: int, d: FloatArray) -> float:
+def _expected(s: Search, strip: int, level: int, a: int, d: FloatArray) -> float:
     """What an action promises at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
-    x, b, n = s.space, s.beliefs, s.nodes
-    row = b.info[n.info[node].belief].row
-    first = n.kids[n.info[node].row, 0, a]
-    if b.edge[row, a] == NONE or first == NONE or not left_after(x, d, b.cost[row, :, a], s.scratch.spare):
+    x, b, n = s.space, s.beliefs, s.strips
+    row = b.info[n.info[strip].belief].row
+    if b.edge[row, a] == NONE or not left_after(x, d, b.cost[row, :, a], s.scratch.spare):
+        return -np.inf
+    to, others = level_after(s, strip, level, a, EXACT)
+    if to == NONE:
         return -np.inf
     value = b.reward[row, a]
-    for e in range(b.degree[row, a]):
-        value += x.discount * b.edge_prob[b.edge[row, a] + e] * n.lo[n.kid[first + e], EXACT]
+    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+        kid = find(s, b.edge_child[e], others)
+        if kid == NONE or not n.info[kid].low <= to < n.info[kid].low + n.info[kid].size:
+            return -np.inf
+        value += x.discount * b.edge_prob[e] * n.lo[cell(s, kid, to), EXACT]
     return float(value)
 
 
 @inner
-def improve(s: Search, node: int, a: int, d: FloatArray, least_gain: float) -> bool:
-    """Make a plan, or where it promises more a belief plan, at an opened node with a budget; False if full.
+def improve(s: Search, strip: int, level: int, a: int, d: FloatArray, least_gain: float) -> bool:
+    """Make a plan, or where it promises more a belief plan, at a level of an opened strip; False if full.
 
     Looks at what may follow action a, and then at what the most promising action leads to.
     """
-    i = s.nodes.info[node].belief
+    i = s.strips.info[strip].belief
     if not refresh(s, i, d):
         return False
-    looked = a
+    looked, row = a, s.beliefs.info[i].row
     for _ in range(_LOOKS):
-        if looked != NONE and s.beliefs.edge[s.beliefs.info[i].row, looked] != NONE and not _look(s, node, looked, d):
+        if looked != NONE and s.beliefs.edge[row, looked] != NONE and not _look(s, strip, level, looked, d):
             return False
         best, most = NONE, -np.inf
         for action in range(s.beliefs.reward.shape[1]):
-            value = _expected(s, node, action, d)
+            value = _expected(s, strip, level, action, d)
             if value > most:
                 best, most = action, value
         if best in (looked, NONE):

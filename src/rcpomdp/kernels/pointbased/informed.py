@@ -53,22 +53,26 @@ def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) 
 
 
 @inner
-def inform(s: Search, i: int, level: int) -> None:
-    """Write the informed bounds of belief i's actions at a level, in all modes, to ``scratch.hint``."""
-    f, hint, n_modes = s.informed, s.scratch.hint, s.nodes.hi.shape[1]
-    own = s.scratch.own
-    for a in range(own.size):
+def inform(s: Search, i: int, level: int, again: bool) -> None:
+    """Write the informed bounds of belief i's actions at a level, in all modes, to ``scratch.hint``.
+
+    If it is asked `again` for the same belief, what is at the same coarse level is not computed anew.
+    """
+    f, hint, found, coarse = s.informed, s.scratch.hint, s.scratch.informed, s.scratch.coarse
+    for a in range(hint.shape[1]):
         hint[EXACT, a] = np.inf
     for j in range(f.multiplier.shape[0]):
         k = f.cost[j]
         t = place(f.value[k], f.value.shape[1], value_at(s.levels, level, k)) if f.value.shape[1] > 1 else 0
-        _products(f, s.beliefs, i, j, t, own)
+        if not again or t != coarse[j]:
+            _products(f, s.beliefs, i, j, t, found[j])
+            coarse[j] = t
+            s.counts[0].upper_backups = s.counts[0].upper_backups + _terms(s.beliefs, i)
         allowance = priced_level(s.space, s.levels, f.multiplier[j], level)
-        for a in range(own.size):
-            hint[EXACT, a] = min(hint[EXACT, a], own[a] + allowance)
-            if j + 1 < n_modes:
-                hint[j + 1, a] = own[a]
-    s.counts[0].upper_backups = s.counts[0].upper_backups + f.multiplier.shape[0] * _terms(s.beliefs, i)
+        for a in range(hint.shape[1]):
+            hint[EXACT, a] = min(hint[EXACT, a], found[j, a] + allowance)
+            if j + 1 < hint.shape[0]:
+                hint[j + 1, a] = found[j, a]
 
 
 @inner

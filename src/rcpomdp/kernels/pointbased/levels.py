@@ -7,7 +7,7 @@ steps, so that no more than γ^T times the span of the values is missing, which 
 
 from __future__ import annotations
 
-from ..._types import FloatArray
+from ..._types import FloatArray, IntArray
 from ..jit import inner, kernel
 from .arrays import NONE, Levels, Space
 
@@ -15,13 +15,13 @@ SNAP = 1e-13  # relative difference below which a budget is rounding of a level
 
 
 @inner
-def place(ordered: FloatArray, n: int, d: float) -> int:
+def place(values: FloatArray, n: int, d: float) -> int:
     """The first of n increasing values that is at least d, but for rounding."""
     low, high = 0, n - 1
     bound = d * (1.0 - SNAP)
     while low < high:
         middle = (low + high) // 2
-        if ordered[middle] < bound:
+        if values[middle] < bound:
             low = middle + 1
         else:
             high = middle
@@ -29,27 +29,30 @@ def place(ordered: FloatArray, n: int, d: float) -> int:
 
 
 @inner
+def join(v: Levels, first: int, others: int) -> int:
+    """The level of all costs from that of the first cost and those of the others."""
+    return first | (others << v.bits)
+
+
+@inner
+def place_of(v: Levels, level: int, k: int) -> int:
+    """The place of a level among those of cost k."""
+    return (level >> (k * v.bits)) & ((1 << v.bits) - 1)
+
+
+@inner
 def level_of(v: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to."""
     level = 0
     for k in range(d.size):
-        level |= v.number[k, place(v.ordered[k], v.counts[k], d[k])] << (k * v.bits)
+        level |= place(v.value[k], v.counts[k], d[k]) << (k * v.bits)
     return level
 
 
 @inner
 def value_at(v: Levels, level: int, k: int) -> float:
     """The budget of cost k at a level."""
-    return float(v.value[k, (level >> (k * v.bits)) & ((1 << v.bits) - 1)])
-
-
-@inner
-def covers(v: Levels, more: int, less: int) -> bool:
-    """Whether a level has no less of any budget than another."""
-    for k in range(v.counts.size):  # noqa: SIM110 - compiled code has no all()
-        if value_at(v, more, k) < value_at(v, less, k):
-            return False
-    return True
+    return float(v.value[k, place_of(v, level, k)])
 
 
 @inner
@@ -63,19 +66,50 @@ def left_after(x: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> b
 
 
 @inner
-def level_after(x: Space, v: Levels, level: int, cost: FloatArray) -> int:
-    """The level after spending `cost [K]` at a level, or NONE if it cannot be afforded."""
-    to = 0
-    for k in range(v.counts.size):
-        d = value_at(v, level, k)
-        if d == v.tiny[k] and cost[k] <= v.trifle[k]:
-            to |= v.number[k, place(v.ordered[k], v.counts[k], d)] << (k * v.bits)
+def is_enough(x: Space, v: Levels, k: int, d: float, need: float) -> bool:
+    """Whether the level d of cost k is not below what is needed."""
+    most = v.trifle[k] if d == v.tiny[k] else d
+    return bool(not x.limited[k] or most >= need * (1.0 - SNAP))
+
+
+@inner
+def place_after(x: Space, v: Levels, k: int, at: int, cost: float, need: float) -> int:
+    """Where spending a cost leads from a place among the levels of cost k; NONE if that is below `need`."""
+    d = v.value[k, at]
+    if not is_enough(x, v, k, d, need):
+        return NONE
+    if d == v.tiny[k]:  # never left
+        return at
+    return place(v.value[k], v.counts[k], max(d - cost, 0.0) / x.discount)
+
+
+@inner
+def fill_map(x: Space, v: Levels, cost: float, need: float, first: int, last: int, out: IntArray) -> None:
+    """Write where spending a cost leads from the levels ``first:last`` of the first cost; NONE if below `need`."""
+    at = NONE
+    for level in range(first, last):
+        out[level] = level
+        if v.counts.size == 0 or v.value[0, level] == v.tiny[0]:
+            if v.counts.size > 0 and not is_enough(x, v, 0, v.tiny[0], need):
+                out[level] = NONE
             continue
-        if x.limited[k] and d < cost[k] * (1.0 - SNAP):
-            return NONE
-        rest = max(d - cost[k], 0.0) / x.discount
-        to |= v.number[k, place(v.ordered[k], v.counts[k], rest)] << (k * v.bits)
-    return to
+        d = v.value[0, level]
+        if not is_enough(x, v, 0, d, need):
+            out[level] = NONE
+            continue
+        rest = max(d - cost, 0.0) / x.discount
+        if at == NONE:
+            at = place(v.value[0], v.counts[0], rest)
+        while at < v.counts[0] - 1 and v.value[0, at] < rest * (1.0 - SNAP):
+            at += 1
+        out[level] = at
+
+
+@kernel
+def list_maps(x: Space, v: Levels, costs: FloatArray) -> None:
+    """Fill the rows of `after`, one for each cost."""
+    for row in range(costs.size):
+        fill_map(x, v, costs[row], costs[row], 0, v.after.shape[1], v.after[row])
 
 
 @inner

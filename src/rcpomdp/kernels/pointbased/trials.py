@@ -21,9 +21,9 @@ from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Search
 from .beliefs import expand
 from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
-from .levels import left_after, level_of, value_at
-from .nodes import MOVE, back_up_all, bound_at, node_of, open_node
+from .levels import join, left_after, level_of, place_of, value_at
 from .options import best_option, refresh
+from .strips import MOVE, back_up_all, bound_at, cell, cover, open_strip
 
 DONE, FULL, CROWDED = 0, 1, 2
 STILL = 8  # trials in a row that change nothing, after which more would not either
@@ -43,11 +43,11 @@ class Tuning(NamedTuple):
 
 
 @inner
-def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
-    """Back up a node and choose its action, expanding what looks best until it is; NO_ROOM if full."""
-    if not open_node(s, node):
+def visit(s: Search, strip: int, level: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
+    """Back up a strip and choose the action at a level, expanding what looks best until it is; NO_ROOM if full."""
+    if not open_strip(s, strip):
         return NO_ROOM, 0.0
-    x, b, i = s.space, s.beliefs, s.nodes.info[node].belief
+    x, b, i = s.space, s.beliefs, s.strips.info[strip].belief
     row = b.info[i].row
     if tuning.all_actions:
         for a in range(b.reward.shape[1]):
@@ -55,9 +55,9 @@ def visit(s: Search, node: int, mode: int, d: FloatArray, tuning: Tuning) -> tup
                 return NO_ROOM, 0.0
     least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     while True:
-        if back_up_all(s, node, max(mode, EXACT)) == NO_ROOM:
+        if back_up_all(s, strip, level, max(mode, EXACT)) == NO_ROOM:
             return NO_ROOM, 0.0
-        a, value = choose(s, node, mode, d)
+        a, value = choose(s, strip, level, mode, d)
         if a == NONE or b.edge[row, a] != NONE:
             return a, value
         if not expand(x, b, s.scratch, s.counts, i, a, least_weight):
@@ -74,15 +74,15 @@ def want_level(s: Search, d: FloatArray) -> None:
 
 
 @inner
-def is_close(s: Search, node: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
-    """Whether a node with a budget is within the limit; `value` is the bound of its best affordable action."""
-    x, i = s.space, s.nodes.info[node].belief
+def is_close(s: Search, strip: int, level: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
+    """Whether a belief with a budget is within the limit; `value` is the bound of its best affordable action."""
+    x, i, at = s.space, s.strips.info[strip].belief, cell(s, strip, level)
     if mode > EXACT:
-        return bool(min(value, s.nodes.hi[node, mode]) - s.nodes.lo[node, mode] <= limit)
+        return bool(min(value, s.strips.hi[at, mode]) - s.strips.lo[at, mode] <= limit)
     option = best_option(x, s.beliefs, s.options, i, d, False)
     if mode == THRIFTY and (option != NONE or value > -np.inf):
         return option != NONE
-    bound = bound_at(s, node, d)
+    bound = bound_at(s, at, d)
     if value > -np.inf and (option == NONE or min(value, bound) - s.options.total[option, 0] > limit):
         return False
     least = x.worst if option == NONE else s.options.total[option, 0]
@@ -92,88 +92,103 @@ def is_close(s: Search, node: int, mode: int, d: FloatArray, value: float, limit
 
 
 @inner
-def raise_lo(s: Search, node: int) -> None:
-    """Let a node's relaxations know what its options are worth within its level."""
-    b, c, level = s.beliefs, s.options, s.nodes.info[node].level
-    option = b.info[s.nodes.info[node].belief].option
+def raise_lo(s: Search, strip: int, level: int) -> None:
+    """Let the relaxations at a level know what the belief's options are worth within it."""
+    b, c, n = s.beliefs, s.options, s.strips
+    at, all_costs = cell(s, strip, level), join(s.levels, level, n.info[strip].others)
+    option = b.info[n.info[strip].belief].option
     while option != NONE:
         within = True
         for k in range(c.sure.shape[1]):
-            if s.space.limited[k] and c.sure[option, k] > value_at(s.levels, level, k):
+            if s.space.limited[k] and c.sure[option, k] > value_at(s.levels, all_costs, k):
                 within = False
-        for mode in range(1, s.nodes.hi.shape[1]):
+        for mode in range(1, n.hi.shape[1]):
             value = c.total[option, 0]
             for k in range(c.sure.shape[1]):
                 value -= s.informed.multiplier[mode - 1, k] * c.total[option, 1 + k]
             if within:
-                s.nodes.lo[node, mode] = max(s.nodes.lo[node, mode], value)
+                n.lo[at, mode] = max(n.lo[at, mode], value)
         option = c.info[option].next
 
 
 @inner
-def learn(s: Search, node: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
-    """Look for better options at a visited node; False if full."""
-    i = s.nodes.info[node].belief
+def learn(s: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+    """Look for better options at a visited belief; False if full."""
+    i = s.strips.info[strip].belief
     if mode == THRIFTY:
         return improve_thrift(s, i, d)
     if mode > EXACT:
         if not refresh(s, i, d):
             return False
-        raise_lo(s, node)
+        raise_lo(s, strip, level)
         return True
-    return improve(s, node, a, d, least_gain)
+    return improve(s, strip, level, a, d, least_gain)
 
 
 @inner
 def back_up_step(s: Search, t: int, least_gain: float) -> bool:
     """Back up a step of a trial on its way back, and learn from it; False if full."""
     w = s.scratch
-    if back_up_all(s, w.path[t], max(w.mode[t], EXACT)) == NO_ROOM:
+    if back_up_all(s, w.path[t], w.level[t], max(w.mode[t], EXACT)) == NO_ROOM:
         return False
-    return learn(s, w.path[t], w.action[t], w.mode[t], w.left[t], least_gain)
+    return learn(s, w.path[t], w.level[t], w.action[t], w.mode[t], w.left[t], least_gain)
+
+
+@inner
+def start(s: Search, root: int, budget: FloatArray) -> tuple[int, int]:
+    """The strip and level that a trial starts at; the strip is NO_ROOM if full."""
+    level = level_of(s.levels, budget)
+    first = place_of(s.levels, level, 0)
+    return cover(s, root, level >> s.levels.bits, first, first + 1), first
+
+
+@inner
+def has_moved(s: Search, t: int, before: float) -> bool:
+    """Whether the bound at a step of a trial fell."""
+    w = s.scratch
+    return bool(s.strips.hi[cell(s, w.path[t], w.level[t]), max(w.mode[t], EXACT)] < before - MOVE * abs(before))
 
 
 @inner
 def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from a belief with a budget."""
-    w, n = s.scratch, s.nodes
+    w, n = s.scratch, s.strips
     made = s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links
     depth, moved, limit, least_gain = 0, False, target, tuning.least_gain * target
     for k in range(budget.size):
         w.left[0, k] = budget[k]
-    node = node_of(s, root, level_of(s.levels, budget))
-    if node == NO_ROOM:
-        return FULL
-    while node != NONE:
+    strip, level = start(s, root, budget)
+    while strip != NONE:
+        if strip == NO_ROOM:
+            return FULL
         d = w.left[depth]
-        w.path[depth] = node
+        w.path[depth] = strip
+        w.level[depth] = level
         w.mode[depth] = mode
         s.counts[0].visits = s.counts[0].visits + 1
-        before, column = n.hi[node, max(mode, EXACT)], max(mode, EXACT)
-        a, value = visit(s, node, mode, d, tuning)
-        if a == NO_ROOM or not learn(s, node, a, mode, d, least_gain):
+        before = n.hi[cell(s, strip, level), max(mode, EXACT)]
+        a, value = visit(s, strip, level, mode, d, tuning)
+        if a == NO_ROOM or not learn(s, strip, level, a, mode, d, least_gain):
             return FULL
-        moved = moved or n.hi[node, column] < before - MOVE * abs(before)
+        moved = moved or has_moved(s, depth, before)
         w.action[depth] = a
         depth += 1
-        if is_close(s, node, mode, d, value, limit) or a == NONE or depth == w.path.size:
+        if is_close(s, strip, level, mode, d, value, limit) or a == NONE or depth == w.path.size:
             break
         limit /= s.space.discount
         rest = w.left[depth]
         if mode <= EXACT:
-            row = s.beliefs.info[n.info[node].belief].row
+            row = s.beliefs.info[n.info[strip].belief].row
             left_after(s.space, d, s.beliefs.cost[row, :, a], rest)
-        node, mode = next_step(s, node, a, mode, rest, limit, tuning.end_share)
-        if node == NO_ROOM:
-            return FULL
-        if mode > EXACT:
+        strip, level, mode = next_step(s, strip, level, a, mode, rest, limit, tuning.end_share)
+        if mode > EXACT and strip >= 0:
             for k in range(d.size):
-                rest[k] = value_at(s.levels, n.info[node].level, k) if node != NONE else 0.0
+                rest[k] = value_at(s.levels, join(s.levels, level, n.info[strip].others), k)
     for t in range(depth - 1, -1, -1):
-        before, column = n.hi[w.path[t], max(w.mode[t], EXACT)], max(w.mode[t], EXACT)
+        before = n.hi[cell(s, w.path[t], w.level[t]), max(w.mode[t], EXACT)]
         if not back_up_step(s, t, least_gain):
             return FULL
-        moved = moved or n.hi[w.path[t], column] < before - MOVE * abs(before)
+        moved = moved or has_moved(s, t, before)
     if moved or s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links > made:
         s.counts[0].moved = number
     return DONE
@@ -204,18 +219,19 @@ def drawn_edge(b: Beliefs, row: int, a: int, u: float) -> int:
 @inner
 def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tuning: Tuning, chance: AnyArray) -> int:
     """One trial by chance from a belief with a budget: plans for the beliefs that the policy meets."""
-    w, n, b, x = s.scratch, s.nodes, s.beliefs, s.space
+    w, n, b, x = s.scratch, s.strips, s.beliefs, s.space
     depth, limit, weight = 0, tuning.least_gain * target, 1.0
     for k in range(budget.size):
         w.left[0, k] = budget[k]
-    node = node_of(s, root, level_of(s.levels, budget))
+    strip, level = start(s, root, budget)
     while True:
-        if node == NO_ROOM:
+        if strip == NO_ROOM:
             return FULL
-        d, i = w.left[depth], n.info[node].belief
-        w.path[depth] = node
+        d, i = w.left[depth], n.info[strip].belief
+        w.path[depth] = strip
+        w.level[depth] = level
         s.counts[0].visits = s.counts[0].visits + 1
-        a, _ = visit(s, node, EXACT, d, tuning)
+        a, _ = visit(s, strip, level, EXACT, d, tuning)
         if a == NO_ROOM or not refresh(s, i, d):
             return FULL
         w.action[depth] = a
@@ -224,7 +240,8 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         option = best_option(x, b, s.options, i, d, False)
         known = s.options.total[option, 0] if option != NONE else x.worst
         weight *= x.discount
-        if a == NONE or (bound_at(s, node, d) - known) * weight <= target or depth == w.path.size:
+        gap = bound_at(s, cell(s, strip, level), d) - known
+        if a == NONE or gap * weight <= target or depth == w.path.size:
             break
         if random(chance) < tuning.explore:
             tried = int(random(chance) * b.reward.shape[1])
@@ -238,7 +255,7 @@ def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tunin
         if not left_after(x, d, b.cost[row, :, a], rest):
             break
         w.action[depth - 1] = a
-        node = node_of(s, b.edge_child[drawn_edge(b, row, a, random(chance))], level_of(s.levels, rest))
+        strip, level = start(s, b.edge_child[drawn_edge(b, row, a, random(chance))], rest)
     for t in range(depth - 1, -1, -1):
         if not back_up_step(s, t, limit):
             return FULL
@@ -278,16 +295,17 @@ def search(
     depends on its own state alone, not on where it is paused.
     """
     stop = work_done(s) + work
-    node = node_of(s, root, level_of(s.levels, budget))
-    if node == NO_ROOM or not refresh(s, root, budget):
+    strip, level = start(s, root, budget)
+    if strip == NO_ROOM or not refresh(s, root, budget):
         return FULL, trials
     while work_done(s) < stop and trials < most_trials and trials - s.counts[0].moved < STILL:
-        if s.nodes.hi[node, EXACT] == -np.inf:
+        upper = s.strips.hi[cell(s, strip, level), EXACT]
+        if upper == -np.inf:
             break
         if s.counts[0].plans > most_plans:
             return CROWDED, trials
         s.counts[0].upper_backups = s.counts[0].upper_backups + 1  # a trial that changes nothing is work too
-        gap = s.nodes.hi[node, EXACT] - known(s, root, budget)
+        gap = upper - known(s, root, budget)
         mode = EXACT
         if best_option(s.space, s.beliefs, s.options, root, budget, False) == NONE:
             mode = THRIFTY if trials % 2 == 0 else EXACT

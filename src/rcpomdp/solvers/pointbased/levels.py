@@ -1,56 +1,99 @@
-"""Budget levels by number: new ones can be added while the search goes on, and old ones keep their numbers."""
+"""Which budget levels to keep bounds at.
+
+Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/γ`` from the root's, nearest first;
+and a geometric series ``ĉ·γ^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once
+between two costs. More can be added where a search wants them.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
-from ..._types import AnyArray, FloatArray
-from ...kernels.pointbased.arrays import Levels
+from ..._types import FloatArray
+from ...kernels.pointbased.arrays import NONE, Levels, Space
+from ...kernels.pointbased.levels import list_maps
 
 _SAME = 1e-12  # relative difference of two levels that are one
-_MORE = 64  # room for levels beyond those to begin with
+_SMALL = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
+_DEPTH = 3.0  # the series goes down to the budget's e^-3-th part
+_BITS = 20  # at most, of the place of a level
+_MAPS = 1 << 24  # entries of all maps that are kept
 
 
-def build_levels(values: list[FloatArray], tiny: FloatArray, trifle: FloatArray) -> Levels:
-    """Levels of each cost from their values, increasing, the last inf; there is room for more."""
-    n_costs = len(values)
-    bits = min(62 // max(1, n_costs), 20)
-    most = min(1 << bits, max([2 * len(v) + _MORE for v in values], default=1))
-    shape = n_costs, most
+def level_values(budget: float, costs: FloatArray, discount: float, cap: float, n: int) -> FloatArray:
+    """About n levels for one cost, increasing, the last unlimited; the budget is one of them.
+
+    Parameters
+    ----------
+    costs : what steps cost
+    cap : a budget that is as good as unlimited
+
+    >>> level_values(1.0, np.array([0.0, 1.0]), 0.5, 2.0, 4).tolist()
+    [0.25, 0.5, 1.0, inf]
+    """
+    found, seen, queue = [budget], {f"{budget:.11e}"}, deque([budget])
+    while queue and len(found) < n // 4:
+        d = queue.popleft()
+        for c in costs:
+            left = (d - c) / discount
+            if 0 <= left < cap and f"{left:.11e}" not in seen:
+                seen.add(f"{left:.11e}")
+                found.append(left)
+                queue.append(left)
+    if budget > 0:
+        room, step = max(2, n - len(found)), -np.log(discount)
+        above, below = np.log(cap / budget) / step, _DEPTH / step  # free steps up to the cap, and down
+        m = max(1, int(room / (above + below)))
+        below = min(int(below * m), max(room // 2, room - int(above * m)))
+        # From next to nothing it takes many free steps to a budget that buys something: none of them may be rounded.
+        above = min(int(above * m), room - below if cap < _SMALL * budget else 4 * n)
+        found += [budget * discount ** (-i / m) for i in range(-below, above + 1)]
+    return _distinct(np.array([*(f for f in found if f < cap), np.inf]))
+
+
+def _distinct(values: FloatArray) -> FloatArray:
+    """In increasing order, those that are more than rounding apart."""
+    values = np.unique(values)
+    before = np.concatenate([[-np.inf], values[:-1]])
+    apart: FloatArray = values[~(values - before <= _SAME * values)]  # the last is inf
+    return apart
+
+
+def build_levels(x: Space, values: list[FloatArray], tiny: FloatArray, trifle: FloatArray) -> Levels:
+    """Levels of each cost from their values, increasing, the last inf, with their maps."""
+    n_costs, bits = len(values), min(62 // max(1, len(values)), _BITS)
+    values = [v[-(1 << bits) :] for v in values]
+    value = np.full((n_costs, max([len(v) for v in values], default=1)), np.inf)
+    for k, v in enumerate(values):
+        value[k, : len(v)] = v
+    costs, which = np.zeros(1), np.zeros(x.floor.shape[:2], dtype=np.int64)
+    if n_costs:
+        costs, which = np.unique(x.floor[..., 0], return_inverse=True)
+    n_first = len(values[0]) if n_costs else 1
+    if len(costs) * n_first > _MAPS:
+        costs, which = costs[:0], np.full(x.floor.shape[:2], NONE)
     levels = Levels(
-        np.full(shape, np.inf),
-        np.full(shape, np.inf),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(n_costs, dtype=np.int64),
-        tiny,
-        trifle,
-        bits,
+        value=value,
+        counts=np.array([len(v) for v in values], dtype=np.int64),
+        tiny=tiny,
+        trifle=trifle,
+        bits=bits,
+        after=np.empty((len(costs), n_first), dtype=np.int64),
+        which=np.ascontiguousarray(which.reshape(x.floor.shape[:2]), dtype=np.int64),
     )
-    return with_levels(levels, values)
-
-
-def with_levels(levels: Levels, values: list[FloatArray]) -> Levels:
-    """The levels with more of them; those there are keep their numbers. What there is no room for is left out."""
-    for k, more in enumerate(values):
-        n = int(levels.counts[k])
-        known = levels.value[k, :n]
-        new = [v for v in more if not np.isclose(known, v, rtol=_SAME, atol=0.0).any()][: (1 << levels.bits) - n]
-        if n + len(new) > levels.value.shape[1]:
-            room = min(1 << levels.bits, 2 * (n + len(new)))
-            levels = levels._replace(
-                value=_widened(levels.value, room),
-                ordered=_widened(levels.ordered, room),
-                number=_widened(levels.number, room),
-            )
-        levels.value[k, n : n + len(new)] = new
-        levels.counts[k] = n = n + len(new)
-        order = np.argsort(levels.value[k, :n], kind="stable")
-        levels.number[k, :n] = order
-        levels.ordered[k, :n] = levels.value[k, order]
+    list_maps(x, levels, costs)
     return levels
 
 
-def _widened(array: AnyArray, room: int) -> AnyArray:
-    wide = np.zeros((len(array), room), dtype=array.dtype)
-    wide[:, : array.shape[1]] = array
-    return wide
+def with_levels(x: Space, levels: Levels, more: list[FloatArray]) -> Levels:
+    """The levels with more of them; those there are stay as they are."""
+    values = []
+    for k, new in enumerate(more):
+        known = levels.value[k, : levels.counts[k]]
+        near = np.minimum(np.searchsorted(known, new), len(known) - 1)
+        with np.errstate(invalid="ignore"):  # inf is known
+            gap = np.minimum(np.abs(known[near] - new), np.abs(new - known[np.maximum(near - 1, 0)]))
+        values.append(np.union1d(known, new[gap > _SAME * new]))
+    return build_levels(x, values, levels.tiny, levels.trifle)

@@ -16,18 +16,17 @@ from ..._types import BoolArray, FloatArray
 from ...bounds.blind import largest_sure_costs
 from ...bounds.starting import blind_plans, cost_fib_vectors
 from ...classes import in_class_order, observability_classes, one_class
-from ...kernels.pointbased import arrays, nodes, options, plans, trials
+from ...kernels.pointbased import arrays, options, plans, strips, trials
 from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP
 from ...policies import ControllerPolicy
 from ..engine import Objective
-from ..levels import level_values
 from ..storage import memory
 from . import storage
 from .informed import InformedBounds, no_deadline
-from .levels import build_levels, with_levels
+from .levels import build_levels, level_values, with_levels
 from .options import SearchOptions
 from .policy import controller
 
@@ -100,15 +99,18 @@ class PointBasedSearch:
         counts["free_option"] = NONE
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
         depth = 2 if model.discount == 0 else int(min(np.log(1e-14) / np.log(model.discount) + 2, 1e6))
+        levels = build_levels(space, self._level_values(space, n_levels), tiny, trifle)
         self.parts = Search(
             space=space,
             informed=informed,
-            levels=build_levels(self._level_values(space, n_levels), tiny, trifle),
+            levels=levels,
             beliefs=storage.build_beliefs(space),
-            nodes=storage.build_nodes(n_modes, model.n_actions),
+            strips=storage.build_strips(n_modes, model.n_actions),
             plans=storage.build_plans(self.ordered, space, counts),
             options=storage.build_options(n_costs),
-            scratch=storage.build_scratch(space, n_modes, depth),
+            scratch=storage.level_scratch(
+                storage.build_scratch(space, n_modes, len(informed.multiplier), depth), levels
+            ),
             counts=counts,
             most_tests=self.options.most_tests,
         )
@@ -130,7 +132,8 @@ class PointBasedSearch:
     @property
     def upper(self) -> float:
         """Upper bound on the objective at the root; −inf if nothing can keep the budget."""
-        return float(self.parts.nodes.hi[self._root_node, EXACT])
+        info = self.parts.strips.info[self._root_strip]
+        return float(self.parts.strips.hi[info["at"] + self._root_level - info["low"], EXACT])
 
     @property
     def gap(self) -> float:
@@ -240,7 +243,7 @@ class PointBasedSearch:
     def memory(self) -> int:
         """Bytes allocated."""
         s = self.parts
-        return memory(s.beliefs, s.nodes, s.plans, s.options)
+        return memory(s.beliefs, s.strips, s.plans, s.options)
 
     # Search
 
@@ -286,13 +289,12 @@ class PointBasedSearch:
         wanted = self.parts.scratch.wanted[: int(counts["wanted"][0])]
         counts["wanted"] = 0
         before = self.parts.levels.counts.sum()
-        levels = with_levels(self.parts.levels, [np.unique(w[np.isfinite(w)]) for w in wanted.T])
+        levels = with_levels(x, self.parts.levels, [np.unique(w[np.isfinite(w)]) for w in wanted.T])
         if levels.counts.sum() == before and self._n_levels < _MOST_LEVELS:
             self._n_levels *= 2
-            levels = with_levels(levels, self._level_values(x, self._n_levels))
-        self.parts = self.parts._replace(levels=levels)
-        self.parts.nodes.kids[: int(counts["node_rows"][0])] = NONE
-        counts["kids"] = 0
+            levels = with_levels(x, levels, self._level_values(x, self._n_levels))
+        self.parts = storage.with_levels(self.parts, levels)
+        self._set_root()
         counts["moved"] = self.trials
         return bool(levels.counts.sum() > before)
 
@@ -305,11 +307,14 @@ class PointBasedSearch:
         self.parts = more or self.parts
 
     def _set_root(self) -> None:
+        """Have a strip for the root, and know its options."""
         level = int(level_at(self.parts.levels, self.budget))
-        self._root_node = int(nodes.root_node(self.parts, self.root, level))
-        while self._root_node == NO_ROOM or not options.refresh_at(self.parts, self.root, self.budget):
+        self._root_level = level & ((1 << self.parts.levels.bits) - 1)
+        while True:
+            self._root_strip = int(strips.root_strip(self.parts, self.root, level))
+            if self._root_strip != NO_ROOM and options.refresh_at(self.parts, self.root, self.budget):
+                break
             self._make_room()
-            self._root_node = int(nodes.root_node(self.parts, self.root, level))
 
     def _tiny(self) -> tuple[FloatArray, FloatArray]:
         """The least level of each cost, and what is a trifle there; NaN where that would be no trifle."""

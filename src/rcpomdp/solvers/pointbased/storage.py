@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..._types import AnyArray, FloatArray
@@ -10,7 +12,7 @@ from ...classes import Classes
 from ...kernels import classes as class_kernels
 from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
-from ...kernels.pointbased import nodes as node_kernels
+from ...kernels.pointbased import strips as strip_kernels
 from ...model import CPOMDP
 from ..storage import lengthen, memory
 
@@ -64,8 +66,8 @@ def build_space(
     )
 
 
-def build_scratch(x: a.Space, n_modes: int, depth: int) -> a.Scratch:
-    """Working memory for a space."""
+def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scratch:
+    """Working memory for a space; that of backups is `level_scratch`."""
     n, k, n_actions = len(x.class_of), len(x.limited), x.gain.shape[2]
     depth = min(depth, _DEPTH)
     return a.Scratch(
@@ -77,17 +79,28 @@ def build_scratch(x: a.Space, n_modes: int, depth: int) -> a.Scratch:
         by_obs=np.zeros(x.model.n_observations, dtype=np.int64),
         stack=np.empty(_NESTED, dtype=np.int64),
         hint=np.empty((n_modes, n_actions)),
-        own=np.empty(n_actions),
+        informed=np.empty((n_tables, n_actions)),
+        coarse=np.empty(n_tables, dtype=np.int64),
+        done=np.empty(n_actions, dtype=np.bool_),
         need=np.empty(k),
         rest=np.empty(k),
         spare=np.empty(k),
         unlimited=np.full(k, np.inf),
+        sums=np.empty((0, 0)),
+        map=np.empty(0, dtype=np.int64),
         path=np.empty(depth, dtype=np.int64),
+        level=np.empty(depth, dtype=np.int64),
         mode=np.empty(depth, dtype=np.int64),
         action=np.empty(depth, dtype=np.int64),
         left=np.empty((depth, k)),
         wanted=np.empty((_WANTED, k)),
     )
+
+
+def level_scratch(scratch: a.Scratch, levels: a.Levels) -> a.Scratch:
+    """Working memory that fits the levels."""
+    n = levels.after.shape[1]
+    return scratch._replace(sums=np.empty((4, n)), map=np.empty(n, dtype=np.int64))
 
 
 def build_beliefs(x: a.Space) -> a.Beliefs:
@@ -112,17 +125,38 @@ def build_beliefs(x: a.Space) -> a.Beliefs:
     )
 
 
-def build_nodes(n_modes: int, n_actions: int) -> a.Nodes:
-    """Room for nodes."""
-    return a.Nodes(
-        info=np.empty(_ROOM, dtype=a.NODE),
-        hi=np.empty((_ROOM, n_modes)),
-        lo=np.empty((_ROOM, n_modes)),
-        q=np.empty((_ROOM, n_modes, n_actions)),
-        kids=np.empty((_ROOM, 2, n_actions), dtype=np.int32),
-        kid=np.empty(_ROOM, dtype=np.int32),
-        table=np.full(4 * _ROOM, a.NONE, dtype=np.int32),
+def build_strips(n_modes: int, n_actions: int, n_strips: int = _ROOM, cells: int = _ROOM, opened: int = 0) -> a.Strips:
+    """Room for strips."""
+    return a.Strips(
+        info=np.empty(n_strips, dtype=a.STRIP),
+        hi=np.empty((cells, n_modes)),
+        lo=np.empty((cells, n_modes)),
+        q=np.empty((max(opened, 1), n_modes, n_actions)),
     )
+
+
+def with_levels(s: a.Search, levels: a.Levels) -> a.Search:
+    """The search with more levels: what is known at a level holds for those below it."""
+    before, old, n = s.strips, s.levels, int(s.counts["strips"][0])
+    places = [np.searchsorted(levels.value[k, :c], old.value[k, :c_old]) for k, (c, c_old) in _counts(levels, old)]
+    place = np.zeros((max(len(places), 1), max([len(p) for p in places], default=1)), dtype=np.int64)
+    for k, p in enumerate(places):
+        place[k, : len(p)] = p
+    source = np.zeros(levels.after.shape[1], dtype=np.int64)
+    if places:
+        source = np.searchsorted(old.value[0, : old.counts[0]], levels.value[0, : levels.counts[0]])
+    info = before.info[:n]
+    width = place[0, info["low"] + info["size"] - 1] + 1 - place[0, info["low"]]
+    rooms = int(width.sum()), int(width[info["q"] != a.NONE].sum())
+    strips = build_strips(before.q.shape[1], before.q.shape[2], len(before.info), *rooms)
+    s = s._replace(levels=levels, strips=strips, scratch=level_scratch(s.scratch, levels))
+    strip_kernels.lay_out(s, before, place, source)
+    return s
+
+
+def _counts(new: a.Levels, old: a.Levels) -> Iterable[tuple[int, tuple[int, int]]]:
+    """The numbers of levels of each cost, new and old."""
+    return enumerate(zip(new.counts.tolist(), old.counts.tolist(), strict=True))
 
 
 def build_options(n_costs: int) -> a.Options:
@@ -174,16 +208,17 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
 
     Arrays grow in place; only hash tables are other ones.
     """
-    b, n, g, c = s.beliefs, s.nodes, s.plans, s.options
+    b, n, g, c = s.beliefs, s.strips, s.plans, s.options
+    n_levels = s.levels.after.shape[1]
     n_obs, largest = s.space.model.n_observations, int(np.diff(s.space.start).max())
     wanted: list[tuple[list[AnyArray], str, int]] = [
         ([b.info, b.least, b.low, b.high], "beliefs", 3 * n_obs),
         ([b.state, b.prob], "pool", 3 * n_obs * largest),
         ([b.edge_child, b.edge_obs, b.edge_prob], "edges", n_obs),
         ([b.reward, b.cost, b.edge, b.degree], "belief_rows", _STEP),
-        ([n.info, n.hi, n.lo], "nodes", 3 * n_obs + _STEP),
-        ([n.q, n.kids], "node_rows", _STEP),
-        ([n.kid], "kids", n_obs),
+        ([n.info], "strips", 3 * n_obs + _STEP),
+        ([n.hi, n.lo], "cells", 3 * n_obs + 2 * n_levels),
+        ([n.q], "opened", 2 * n_levels),
         ([g.info, g.sure], "plans", 1),
         ([g.value], "plan_values", largest * len(s.space.gain)),
         ([g.link], "plan_links", n_obs),
@@ -203,7 +238,7 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
     try:
         for arrays, more in growth:
             lengthen(arrays, more)
-        if 2 * len(b.info) > len(b.table) or 2 * len(n.info) > len(n.table):
+        if 2 * len(b.info) > len(b.table):
             return rehash(s)
     except MemoryError:
         return None
@@ -211,15 +246,9 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
 
 
 def rehash(s: a.Search) -> a.Search:
-    """The search with hash tables that fit its room for beliefs and nodes."""
-    beliefs = s.beliefs._replace(table=_empty_table(len(s.beliefs.info)))
-    nodes = s.nodes._replace(table=_empty_table(len(s.nodes.info)))
-    s = s._replace(beliefs=beliefs, nodes=nodes)
-    belief_kernels.rehash(beliefs, int(s.counts["beliefs"][0]))
-    node_kernels.rehash_nodes(s)
+    """The search with a hash table that fits its room for beliefs."""
+    # At most half full.
+    table = np.full(1 << (2 * len(s.beliefs.info) - 1).bit_length(), a.NONE, dtype=np.int32)
+    s = s._replace(beliefs=s.beliefs._replace(table=table))
+    belief_kernels.rehash(s.beliefs, int(s.counts["beliefs"][0]))
     return s
-
-
-def _empty_table(n: int) -> AnyArray:
-    """A hash table for n entries, at most half full."""
-    return np.full(1 << (2 * n - 1).bit_length(), a.NONE, dtype=np.int32)
