@@ -1,6 +1,6 @@
 """What the search works on: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
 
-A *belief* is stored once, with its support and probabilities in a common pool. A *strip* is a belief with neighbouring
+A *belief* is stored once, with its support and probabilities in a common pool. A *strip* is a belief with some
 levels of the first budget and one level of each other budget: upper bounds belong to the levels of strips. An *option*
 is something known to be possible from a belief, with its reward and its sure cost: a plan of its class, or a belief
 plan (an action and an option for each observation). Lower bounds are options.
@@ -48,7 +48,6 @@ STRIP = np.dtype(
         ("q", np.int64),  # the same for the bounds of actions, which only opened strips have, or NONE
         ("belief", np.int32),
         ("next", np.int32),  # strip of the same belief
-        ("low", np.int32),  # its first level
         ("size", np.int32),  # how many levels it has,
         ("room", np.int32),  # and for how many there is room
     ],
@@ -169,9 +168,10 @@ class Strips(NamedTuple):
     """Upper bounds at beliefs with budget levels; mode 0 is exact, mode j > 0 the j-th relaxation."""
 
     info: AnyArray  # [N] STRIP
+    level: IndexArray  # [cells] of the first cost, increasing in a strip
     hi: FloatArray  # [cells, 1 + J] where a strip is not opened from the informed bound
     lo: FloatArray  # [cells, 1 + J] what was known from below at the last look; it only guides the search
-    q: FloatArray  # [., 1 + J, A] of opened strips: bound of each action
+    q: FloatArray  # of opened strips: bounds of actions, (1 + J)*A times `room`
 
 
 class Plans(NamedTuple):
@@ -212,8 +212,9 @@ class Scratch(NamedTuple):
     rest: FloatArray  # [K]
     spare: FloatArray  # [K]
     unlimited: FloatArray  # [K] inf
-    sums: FloatArray  # [4, levels of the first cost]
-    map: IntArray  # [levels of the first cost]
+    sums: FloatArray  # [4, levels of the first cost] of a backup
+    worth: FloatArray  # [J, levels of the first cost] λ·d of what is left
+    to: IntArray  # [levels of the first cost] where a backup leads
     path: IntArray  # [depth] strips of a trial
     level: IntArray  # [depth]
     mode: IntArray  # [depth]

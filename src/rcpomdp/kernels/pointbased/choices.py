@@ -14,7 +14,7 @@ from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .levels import priced
 from .options import best_option, refresh, share_of, thriftiest_option
-from .strips import apply_ray, bound_at, cell, cover, cover_ray, find, has_rays, level_after, needs, row_of
+from .strips import apply_ray, bound_at, cell, cover, entry_above, find, has_rays, level_after, needs, q_cell
 
 THRIFTY = -1  # mode of a trial, beside EXACT and the relaxations
 _NESTING = 8  # rays followed one after the other to where a gap comes from
@@ -33,10 +33,9 @@ def affordable(s: Search, i: int, a: int, d: FloatArray) -> bool:
 @inner
 def choose(s: Search, strip: int, level: int, mode: int, d: FloatArray) -> tuple[int, float]:
     """The action with the largest bound that is affordable, and that bound; NONE if every action breaks the budget."""
-    i, best, most = s.strips.info[strip].belief, NONE, -np.inf
-    q = s.strips.q[row_of(s, strip, level), max(mode, EXACT)]
-    for a in range(q.size):
-        value = q[a]
+    i, best, most, entry = s.strips.info[strip].belief, NONE, -np.inf, entry_above(s, strip, level)
+    for a in range(s.beliefs.reward.shape[1]):
+        value = s.strips.q[q_cell(s, strip, max(mode, EXACT), a, entry)]
         if mode == THRIFTY:
             if not affordable(s, i, a, d):
                 continue
@@ -89,11 +88,11 @@ def follow_rays(
     n, b = s.strips, s.beliefs
     for _ in range(_NESTING):
         base, tip, weight = b.info[i].base, b.info[i].tip, b.info[i].weight
-        if base == NONE or not cover_ray(s, i, others, level, level + 1):
+        if base == NONE or min(cover(s, base, others, level), cover(s, tip, others, level)) == NO_ROOM:
             break
-        apply_ray(s, find(s, i, others), mode, level, level + 1)
-        apply_ray(s, find(s, base, others), mode, level, level + 1)
-        apply_ray(s, find(s, tip, others), mode, level, level + 1)
+        apply_ray(s, find(s, i, others), mode)
+        apply_ray(s, find(s, base, others), mode)
+        apply_ray(s, find(s, tip, others), mode)
         at = cell(s, find(s, i, others), level)
         base_at, tip_at = cell(s, find(s, base, others), level), cell(s, find(s, tip, others), level)
         by_ray = weight * n.hi[base_at, mode] + (1.0 - weight) * n.hi[tip_at, mode]
@@ -149,7 +148,7 @@ def next_step(
         return NONE, NONE, mode
     row = b.info[i].row
     for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        if cover(s, b.edge_child[e], others, to, to + 1) == NO_ROOM:
+        if cover(s, b.edge_child[e], others, to) == NO_ROOM:
             return NO_ROOM, NONE, mode
     chosen = largest_excess(s, i, a, others, to, mode, rest, target)
     if chosen == NONE or mode == THRIFTY:

@@ -20,7 +20,7 @@ from .options import (
     thriftiest_option,
 )
 from .plans import add_plan, plan_has_room, rest_for_plan
-from .strips import cell, cover, find, level_after
+from .strips import cell, cover, find_level, level_after
 
 _LOOKS = 3  # actions whose successors one look for a better plan tests
 
@@ -61,7 +61,7 @@ def _look(s: Search, strip: int, level: int, a: int, d: FloatArray) -> bool:
     if not refresh_children(s, i, a, rest):
         return False
     for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        kid = cover(s, b.edge_child[e], others, to, to + 1)
+        kid = cover(s, b.edge_child[e], others, to)
         if kid == NO_ROOM:
             return False
         option = best_option(x, b, s.options, b.edge_child[e], rest, False)
@@ -81,8 +81,8 @@ def _expected(s: Search, strip: int, level: int, a: int, d: FloatArray) -> float
         return -np.inf
     value = b.reward[row, a]
     for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        kid = find(s, b.edge_child[e], others)
-        if kid == NONE or not n.info[kid].low <= to < n.info[kid].low + n.info[kid].size:
+        kid = find_level(s, b.edge_child[e], others, to)
+        if kid == NONE:
             return -np.inf
         value += x.discount * b.edge_prob[e] * n.lo[cell(s, kid, to), EXACT]
     return float(value)

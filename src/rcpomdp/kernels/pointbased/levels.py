@@ -7,7 +7,7 @@ steps, so that no more than γ^T times the span of the values is missing, which 
 
 from __future__ import annotations
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..jit import inner, kernel
 from .arrays import NONE, Levels, Space
 
@@ -83,33 +83,12 @@ def place_after(x: Space, v: Levels, k: int, at: int, cost: float, need: float) 
     return place(v.value[k], v.counts[k], max(d - cost, 0.0) / x.discount)
 
 
-@inner
-def fill_map(x: Space, v: Levels, cost: float, need: float, first: int, last: int, out: IntArray) -> None:
-    """Write where spending a cost leads from the levels ``first:last`` of the first cost; NONE if below `need`."""
-    at = NONE
-    for level in range(first, last):
-        out[level] = level
-        if v.counts.size == 0 or v.value[0, level] == v.tiny[0]:
-            if v.counts.size > 0 and not is_enough(x, v, 0, v.tiny[0], need):
-                out[level] = NONE
-            continue
-        d = v.value[0, level]
-        if not is_enough(x, v, 0, d, need):
-            out[level] = NONE
-            continue
-        rest = max(d - cost, 0.0) / x.discount
-        if at == NONE:
-            at = place(v.value[0], v.counts[0], rest)
-        while at < v.counts[0] - 1 and v.value[0, at] < rest * (1.0 - SNAP):
-            at += 1
-        out[level] = at
-
-
 @kernel
 def list_maps(x: Space, v: Levels, costs: FloatArray) -> None:
     """Fill the rows of `after`, one for each cost."""
     for row in range(costs.size):
-        fill_map(x, v, costs[row], costs[row], 0, v.after.shape[1], v.after[row])
+        for at in range(v.after.shape[1]):
+            v.after[row, at] = place_after(x, v, 0, at, costs[row], costs[row]) if v.counts.size > 0 else at
 
 
 @inner

@@ -1,4 +1,4 @@
-"""Strips: upper bounds at a belief over neighbouring budget levels, and their backups.
+"""Strips: upper bounds at a belief over budget levels, and their backups.
 
 ``hi[., 0] ≥ V*(b, d_l)`` by backups in which an action spends ``C(b, a)``. ``hi[., j] ≥ V̄_j(b, d_l)`` is the optimal
 value of ``R − λ_j·C`` when an action spends only the least cost of the belief's class. The budget left then depends
@@ -6,8 +6,9 @@ on the history alone, not on b, so V̄_j(·, d) is convex on a class, and rays b
 λ_j·d``. Where costs do not vary within classes, V* itself is the value of a relaxation, hence convex: no other is
 kept, and rays bound it.
 
-A strip has the levels of the first cost between the least and the most that were asked for, and grows on demand; a
-backup is for all of them. `cell` is where a level's bounds are; it moves when a strip grows.
+A strip has the levels of the first cost that were asked for, in increasing order: its *entries*. A backup is for all
+of them, and asks what follows for all that they lead to. Values never increase as budgets fall, so where a strip does
+not have a level, its next entry above bounds it. Entries move when a strip grows.
 """
 
 from __future__ import annotations
@@ -16,29 +17,44 @@ import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ..jit import inner, kernel
-from .arrays import EXACT, NO_ROOM, NONE, Levels, Search, Strips
+from .arrays import EXACT, NO_ROOM, NONE, Levels, Search
 from .beliefs import open_belief
 from .informed import inform
-from .levels import SNAP, fill_map, join, place_after, place_of, priced, priced_level, value_at
+from .levels import SNAP, join, place_after, place_of, priced, priced_level, value_at
 
 _NEIGHBOURS = 3  # strips of the same belief that one look compares
 MOVE = 1e-9  # least change of a bound, in proportion to it, that counts as one
 _TOTAL, _LOWER, _OWN, _BEST = range(4)  # rows of Scratch.sums; OWN is the weight that a backup puts on itself
 
 
-# Making and growing strips
+# Entries
+
+
+@inner
+def entry_above(s: Search, strip: int, level: int) -> int:
+    """The first entry of a strip that has no less than a level; as many as there are if there is none."""
+    n = s.strips
+    at, low, high = n.info[strip].at, 0, n.info[strip].size
+    while low < high:
+        middle = (low + high) // 2
+        if n.level[at + middle] < level:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
 
 
 @inner
 def cell(s: Search, strip: int, level: int) -> int:
-    """Where the bounds of a level of a strip are."""
-    return int(s.strips.info[strip].at + level - s.strips.info[strip].low)
+    """Where the bounds of a level that a strip has are."""
+    return int(s.strips.info[strip].at + entry_above(s, strip, level))
 
 
 @inner
-def row_of(s: Search, strip: int, level: int) -> int:
-    """Where the bounds of actions at a level of an opened strip are."""
-    return int(s.strips.info[strip].q + level - s.strips.info[strip].low)
+def q_cell(s: Search, strip: int, mode: int, a: int, entry: int) -> int:
+    """Where the bound of an action at an entry of an opened strip is; entries are next to each other."""
+    n, n_actions = s.strips.info[strip], s.scratch.hint.shape[1]
+    return int(n.q + (mode * n_actions + a) * n.room + entry)
 
 
 @inner
@@ -51,117 +67,106 @@ def find(s: Search, i: int, others: int) -> int:
 
 
 @inner
-def cover(s: Search, i: int, others: int, low: int, high: int) -> int:
-    """The strip of belief i with the levels ``low:high`` of the first cost, made or widened; NO_ROOM if full."""
+def find_level(s: Search, i: int, others: int, level: int) -> int:
+    """The strip of belief i that has a level, or NONE."""
+    strip = find(s, i, others)
+    if strip != NONE:
+        entry = entry_above(s, strip, level)
+        if entry < s.strips.info[strip].size and s.strips.level[s.strips.info[strip].at + entry] == level:
+            return strip
+    return NONE
+
+
+# Making and growing strips
+
+
+@inner
+def cover(s: Search, i: int, others: int, level: int) -> int:
+    """The strip of belief i that has a level, made or widened if need be; NO_ROOM if full."""
+    n, count = s.strips, s.counts[0]
     strip = find(s, i, others)
     if strip == NONE:
-        return _make(s, i, others, low, high)
-    first, last = s.strips.info[strip].low, s.strips.info[strip].low + s.strips.info[strip].size
-    if low >= first and high <= last:
-        return strip
-    return _widen(s, strip, min(low, first), max(high, last))
-
-
-@inner
-def _make(s: Search, i: int, others: int, low: int, high: int) -> int:
-    n, count = s.strips, s.counts[0]
-    new, size = count.strips, high - low
-    if new >= n.info.shape[0] or count.cells + size > n.hi.shape[0]:
-        return NO_ROOM
-    made = n.info[new]
-    made.others = others
-    made.at = count.cells
-    made.q = NONE
-    made.belief = i
-    made.low = low
-    made.size = size
-    made.room = size
-    count.strips = new + 1
-    count.cells = count.cells + size
-    _fill(s, new, low, high)
-    _enlist(s, i, new)
-    for mode in range(n.hi.shape[1]):
-        _apply_neighbours(s, new, mode)
-        _apply_monotone(s, new, mode)
-    return int(new)
-
-
-@inner
-def _widen(s: Search, strip: int, low: int, high: int) -> int:
-    """Give a strip more levels, in another place if its own is too small."""
-    n, count = s.strips, s.counts[0]
-    old_low, old_size, size = n.info[strip].low, n.info[strip].size, high - low
-    at, q = n.info[strip].at, n.info[strip].q
-    if size > n.info[strip].room:
-        room = min(2 * size, s.levels.after.shape[1])
-        if count.cells + room > n.hi.shape[0] or (q != NONE and count.opened + room > n.q.shape[0]):
+        if count.strips >= n.info.shape[0] or count.cells >= n.hi.shape[0]:
             return NO_ROOM
-        n.info[strip].room = room
-        n.info[strip].at = count.cells
-        count.cells = count.cells + room
-        if q != NONE:
-            n.info[strip].q = count.opened
-            count.opened = count.opened + room
-    to, q_to = n.info[strip].at + old_low - low, n.info[strip].q + old_low - low
-    for c in range(old_size - 1, -1, -1):
-        for mode in range(n.hi.shape[1]):
-            n.hi[to + c, mode] = n.hi[at + c, mode]
-            n.lo[to + c, mode] = n.lo[at + c, mode]
-            if q != NONE:
-                for a in range(n.q.shape[2]):
-                    n.q[q_to + c, mode, a] = n.q[q + c, mode, a]
-    n.info[strip].low = low
-    n.info[strip].size = size
-    _fill(s, strip, low, old_low)
-    _fill(s, strip, old_low + old_size, high)
-    for mode in range(n.hi.shape[1]):
-        _apply_neighbours(s, strip, mode)
-        _apply_monotone(s, strip, mode)
-    return strip
+        strip = count.strips
+        count.strips = strip + 1
+        made = n.info[strip]
+        made.others = others
+        made.at = count.cells
+        made.q = NONE
+        made.belief = i
+        made.size = 0
+        made.room = 0
+        _enlist(s, i, strip)
+    entry = entry_above(s, strip, level)
+    if entry < n.info[strip].size and n.level[n.info[strip].at + entry] == level:
+        return int(strip)
+    return int(strip) if _insert(s, strip, entry, level) else NO_ROOM
 
 
 @inner
-def _fill(s: Search, strip: int, first: int, last: int) -> None:
-    """Start the levels ``first:last`` of a strip from the informed bounds."""
-    n, i, others = s.strips, s.strips.info[strip].belief, s.strips.info[strip].others
-    for level in range(first, last):
-        inform(s, i, join(s.levels, level, others), level > first)
-        at = cell(s, strip, level)
-        for mode in range(n.hi.shape[1]):
-            most = -np.inf
-            for a in range(s.scratch.hint.shape[1]):
-                most = max(most, s.scratch.hint[mode, a])
-            n.hi[at, mode] = most
-            n.lo[at, mode] = -np.inf
-        if n.info[strip].q != NONE:
-            _fill_actions(s, strip, level)
-
-
-@inner
-def _fill_actions(s: Search, strip: int, level: int) -> None:
-    """Start the bounds of actions from the informed ones that were just written."""
-    n, i = s.strips, s.strips.info[strip].belief
-    all_costs, q = join(s.levels, level, n.info[strip].others), n.q[row_of(s, strip, level)]
-    for mode in range(q.shape[0]):
-        for a in range(q.shape[1]):
-            q[mode, a] = s.scratch.hint[mode, a] if _can_pay(s, i, a, mode, all_costs) else -np.inf
-
-
-@inner
-def _can_pay(s: Search, i: int, a: int, mode: int, level: int) -> bool:
-    """Whether a level affords an action's own step."""
-    for k in range(s.levels.counts.size):
-        cost = _spending(s, i, a, mode, k)
-        if place_after(s.space, s.levels, k, place_of(s.levels, level, k), cost, cost) == NONE:
+def _insert(s: Search, strip: int, entry: int, level: int) -> bool:
+    """Give a strip one more entry, in another place if its own is too small; False if full."""
+    n, count, n_q = s.strips, s.counts[0], s.scratch.hint.size
+    old_at, old_q, size, old_room = n.info[strip].at, n.info[strip].q, n.info[strip].size, n.info[strip].room
+    at, q, room = old_at, old_q, old_room
+    if size == room:
+        room = max(1, 2 * size)
+        if count.cells + room > n.hi.shape[0] or (q != NONE and count.opened + room * n_q > n.q.size):
             return False
+        at = count.cells
+        count.cells = at + room
+        if q != NONE:
+            q = count.opened
+            count.opened = q + room * n_q
+    for new in range(size, -1, -1):  # from the end: nothing is overwritten before it has moved
+        old = new if new < entry else new - 1
+        if new != entry and (at != old_at or new != old):
+            n.level[at + new] = n.level[old_at + old]
+            for mode in range(n.hi.shape[1]):
+                n.hi[at + new, mode] = n.hi[old_at + old, mode]
+                n.lo[at + new, mode] = n.lo[old_at + old, mode]
+    if q != NONE:
+        for line in range(n_q):
+            for new in range(size, -1, -1):
+                old = new if new < entry else new - 1
+                if new != entry:
+                    n.q[q + line * room + new] = n.q[old_q + line * old_room + old]
+    n.level[at + entry] = level
+    n.info[strip].at = at
+    n.info[strip].q = q
+    n.info[strip].size = size + 1
+    n.info[strip].room = room
+    _fill(s, strip, entry)
     return True
 
 
 @inner
-def _spending(s: Search, i: int, a: int, mode: int, k: int) -> float:
-    """What action a spends of budget k at an opened belief."""
-    b = s.beliefs
-    return float(b.cost[b.info[i].row, k, a] if mode == EXACT else s.space.floor[b.info[i].cls, a, k])
+def _fill(s: Search, strip: int, entry: int) -> None:
+    """Start an entry from the informed bounds, and from those of the same belief with no less budget."""
+    n, i, others, at = s.strips, s.strips.info[strip].belief, s.strips.info[strip].others, s.strips.info[strip].at
+    inform(s, i, join(s.levels, n.level[at + entry], others), False)
+    for mode in range(n.hi.shape[1]):
+        most = -np.inf
+        for a in range(s.scratch.hint.shape[1]):
+            most = max(most, s.scratch.hint[mode, a])
+        n.hi[at + entry, mode] = most
+        n.lo[at + entry, mode] = -np.inf
+        _apply_neighbours(s, strip, mode)
+        _apply_monotone(s, strip, mode)
+    if n.info[strip].q != NONE:
+        _fill_actions(s, strip, entry)
+
+
+@inner
+def _fill_actions(s: Search, strip: int, entry: int) -> None:
+    """Start the bounds of actions from the informed ones just written; what cannot be paid is worth −inf."""
+    n = s.strips
+    level = n.level[n.info[strip].at + entry]
+    for mode in range(s.scratch.hint.shape[0]):
+        for a in range(s.scratch.hint.shape[1]):
+            to, _ = level_after(s, strip, level, a, mode)
+            n.q[q_cell(s, strip, mode, a, entry)] = s.scratch.hint[mode, a] if to != NONE else -np.inf
 
 
 @inner
@@ -170,15 +175,15 @@ def open_strip(s: Search, strip: int) -> bool:
     n, i = s.strips, s.strips.info[strip].belief
     if n.info[strip].q != NONE:
         return True
-    first, room = s.counts[0].opened, n.info[strip].room
-    if first + room > n.q.shape[0] or not open_belief(s.space, s.beliefs, s.counts, i):
+    first, room = s.counts[0].opened, n.info[strip].room * s.scratch.hint.size
+    if first + room > n.q.size or not open_belief(s.space, s.beliefs, s.counts, i):
         return False
     s.counts[0].opened = first + room
     n.info[strip].q = first
-    low = n.info[strip].low
-    for level in range(low, low + n.info[strip].size):
-        inform(s, i, join(s.levels, level, n.info[strip].others), level > low)
-        _fill_actions(s, strip, level)
+    for entry in range(n.info[strip].size):
+        level = n.level[n.info[strip].at + entry]
+        inform(s, i, join(s.levels, level, n.info[strip].others), entry > 0)
+        _fill_actions(s, strip, entry)
     return True
 
 
@@ -216,17 +221,18 @@ def _apply_neighbours(s: Search, strip: int, mode: int) -> None:
         if other == NONE:
             break
         if _covers(s.levels, n.info[other].others, n.info[strip].others):
-            low = max(n.info[strip].low, n.info[other].low)
-            high = min(n.info[strip].low + n.info[strip].size, n.info[other].low + n.info[other].size)
-            for level in range(low, high):
-                at = cell(s, strip, level)
-                n.hi[at, mode] = min(n.hi[at, mode], n.hi[cell(s, other, level), mode])
+            at, above, last = n.info[strip].at, n.info[other].at, n.info[other].at + n.info[other].size
+            for c in range(at, at + n.info[strip].size):
+                while above < last and n.level[above] < n.level[c]:
+                    above += 1
+                if above < last:
+                    n.hi[c, mode] = min(n.hi[c, mode], n.hi[above, mode])
         other = n.info[other].next
 
 
 @inner
 def _apply_monotone(s: Search, strip: int, mode: int) -> None:
-    """Lower bounds by the levels above."""
+    """Lower bounds by the entries above."""
     n, at = s.strips, s.strips.info[strip].at
     for c in range(at + n.info[strip].size - 2, at - 1, -1):
         n.hi[c, mode] = min(n.hi[c, mode], n.hi[c + 1, mode])
@@ -242,30 +248,36 @@ def has_rays(s: Search, mode: int) -> bool:
 
 
 @inner
-def cover_ray(s: Search, i: int, others: int, low: int, high: int) -> bool:
-    """Have strips for the ends of a belief's ray; False if full."""
+def cover_ray(s: Search, i: int, others: int, level: int) -> bool:
+    """Have the ends of a belief's ray at a level; False if full."""
     base, tip = s.beliefs.info[i].base, s.beliefs.info[i].tip
     return bool(
-        base == NONE or (cover(s, base, others, low, high) != NO_ROOM and cover(s, tip, others, low, high) != NO_ROOM)
+        base == NONE
+        or (cover(s, base, others, level) != NO_ROOM and cover(s, tip, others, level) != NO_ROOM)
     )
 
 
 @inner
-def apply_ray(s: Search, strip: int, mode: int, low: int, high: int) -> None:
-    """Lower convex bounds at the levels ``low:high`` by the ray of the belief, as far as its ends have them."""
+def apply_ray(s: Search, strip: int, mode: int) -> None:
+    """Lower convex bounds by the ray of the belief, wherever both its ends are bounded."""
     n, i, others = s.strips, s.strips.info[strip].belief, s.strips.info[strip].others
     if s.beliefs.info[i].base == NONE or not has_rays(s, mode):
         return
     base, tip, weight = find(s, s.beliefs.info[i].base, others), find(s, s.beliefs.info[i].tip, others), 0.0
     if min(base, tip) == NONE:
         return
-    weight = s.beliefs.info[i].weight
-    low = max(low, n.info[base].low, n.info[tip].low)
-    high = min(high, n.info[base].low + n.info[base].size, n.info[tip].low + n.info[tip].size)
-    at, at_base, at_tip = cell(s, strip, 0), cell(s, base, 0), cell(s, tip, 0)
-    for level in range(low, high):
-        by_ray = weight * n.hi[at_base + level, mode] + (1.0 - weight) * n.hi[at_tip + level, mode]
-        n.hi[at + level, mode] = min(n.hi[at + level, mode], by_ray)
+    weight, at = s.beliefs.info[i].weight, n.info[strip].at
+    on_base, on_tip = n.info[base].at, n.info[tip].at
+    base_end, tip_end = on_base + n.info[base].size, on_tip + n.info[tip].size
+    for c in range(at, at + n.info[strip].size):
+        while on_base < base_end and n.level[on_base] < n.level[c]:
+            on_base += 1
+        while on_tip < tip_end and n.level[on_tip] < n.level[c]:
+            on_tip += 1
+        if on_base == base_end or on_tip == tip_end:
+            break
+        by_ray = weight * n.hi[on_base, mode] + (1.0 - weight) * n.hi[on_tip, mode]
+        n.hi[c, mode] = min(n.hi[c, mode], by_ray)
 
 
 # What is needed
@@ -281,6 +293,13 @@ def needs(s: Search, i: int, a: int, need: FloatArray) -> None:
             for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
                 worst = max(worst, b.least[b.edge_child[e], k])
         need[k] = b.cost[row, k, a] + s.space.discount * worst
+
+
+@inner
+def _spending(s: Search, i: int, a: int, mode: int, k: int) -> float:
+    """What action a spends of budget k at an opened belief."""
+    b = s.beliefs
+    return float(b.cost[b.info[i].row, k, a] if mode == EXACT else s.space.floor[b.info[i].cls, a, k])
 
 
 @inner
@@ -318,20 +337,16 @@ def others_after(s: Search, i: int, a: int, mode: int, others: int) -> int:
 
 
 @inner
-def map_after(s: Search, i: int, a: int, mode: int, low: int, high: int) -> int:
-    """The row of `after` that says where an action leads from levels of the first cost; NONE: ``scratch.map``.
-
-    ``scratch.need`` is what the action needs.
-    """
+def first_after(s: Search, i: int, a: int, mode: int, level: int) -> int:
+    """The level of the first cost after an action, or NONE; ``scratch.need`` is what the action needs."""
     v, cls = s.levels, s.beliefs.info[i].cls
-    row = v.which[cls, a]
-    if row != NONE and (
-        mode != EXACT or v.counts.size == 0 or s.scratch.need[0] <= s.space.floor[cls, a, 0] * (1.0 + SNAP)
-    ):
-        return int(row)
+    if v.counts.size == 0:
+        return level
+    row, need = v.which[cls, a], s.scratch.need[0]
+    if row != NONE and (mode != EXACT or need <= s.space.floor[cls, a, 0] * (1.0 + SNAP)):
+        return int(v.after[row, level])
     cost = _spending(s, i, a, mode, 0)
-    fill_map(s.space, v, cost, s.scratch.need[0] if mode == EXACT else cost, low, high, s.scratch.map)
-    return NONE
+    return place_after(s.space, v, 0, level, cost, need if mode == EXACT else cost)
 
 
 @inner
@@ -339,11 +354,7 @@ def level_after(s: Search, strip: int, level: int, a: int, mode: int) -> tuple[i
     """The levels of the first and of the other costs after an action of an opened belief; NONE if it cannot be paid."""
     i = s.strips.info[strip].belief
     others = others_after(s, i, a, mode, s.strips.info[strip].others)
-    if others == NONE or s.levels.counts.size == 0:
-        return (NONE if others == NONE else level), others
-    cost = _spending(s, i, a, mode, 0)
-    need = s.scratch.need[0] if mode == EXACT else cost
-    return place_after(s.space, s.levels, 0, level, cost, need), others
+    return (first_after(s, i, a, mode, level) if others != NONE else NONE), others
 
 
 # Backups
@@ -371,201 +382,198 @@ def _gain(s: Search, i: int, a: int, mode: int) -> float:
 
 
 @inner
-def _cover_children(s: Search, i: int, a: int, mode: int, others: int, low: int, high: int) -> bool:
-    """Have strips for all that may follow an expanded action, and for the ends of their rays; False if full."""
+def _cover_children(s: Search, i: int, a: int, mode: int, others: int, level: int) -> bool:
+    """Have all that may follow an expanded action, and the ends of their rays, at a level; False if full."""
     b, row = s.beliefs, s.beliefs.info[i].row
     for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
         child = b.edge_child[e]
-        if cover(s, child, others, low, high) == NO_ROOM:
+        if cover(s, child, others, level) == NO_ROOM:
             return False
-        if has_rays(s, mode) and not cover_ray(s, child, others, low, high):
+        if has_rays(s, mode) and not cover_ray(s, child, others, level):
             return False
     return True
 
 
 @inner
-def _span(after: IntArray, low: int, high: int) -> tuple[int, int]:
-    """The least level that a map leads to, and one more than the largest; (0, 0) if it leads nowhere."""
-    first, last = after.size, 0
-    for level in range(low, high):
-        if after[level] != NONE:
-            first, last = min(first, after[level]), max(last, after[level] + 1)
-    return (first, last) if last > 0 else (0, 0)
+def _lead(s: Search, strip: int, a: int, mode: int) -> int:
+    """Write where an action leads from the entries of a strip; return the levels of the other costs there, or NONE."""
+    n, i, at = s.strips, s.strips.info[strip].belief, s.strips.info[strip].at
+    others = others_after(s, i, a, mode, n.info[strip].others)
+    for entry in range(n.info[strip].size):
+        s.scratch.to[entry] = first_after(s, i, a, mode, n.level[at + entry]) if others != NONE else NONE
+    return others
 
 
 @inner
-def back_up_action(s: Search, strip: int, a: int, mode: int) -> bool:
-    """Bound an expanded action from above at all levels: ``R(b, a) + γ Σ_o p(o) hi(b', l')``; False if full.
+def back_up_action(s: Search, strip: int, level: int, a: int, mode: int) -> bool:
+    """Bound an expanded action from above at all entries: ``R(b, a) + γ Σ_o p(o) hi(b', l')``; False if full.
 
-    What a backup puts on the belief and level itself, directly or by a ray that starts there, is collected on the left
+    What may follow has entries for where this level leads; where the others lead, the next entry above bounds it. What
+    a backup puts on the belief and level itself, directly or by a ray that starts there, is collected on the left
     side: ``V(b) ≤ (R + γ rest) / (1 − γ W)`` for the best action, hence for the largest such quotient.
     """
     n, b, i = s.strips, s.beliefs, s.strips.info[strip].belief
-    low, high = n.info[strip].low, n.info[strip].low + n.info[strip].size
-    others = others_after(s, i, a, mode, n.info[strip].others)
-    first, last, after = 0, 0, s.scratch.map
-    if others != NONE:
-        which = map_after(s, i, a, mode, low, high)
-        after = s.scratch.map if which == NONE else s.levels.after[which]
-        first, last = _span(after, low, high)
-    if last == 0:
-        for level in range(low, high):
-            n.q[row_of(s, strip, level), mode, a] = -np.inf
-        return True
-    if not _cover_children(s, i, a, mode, others, first, last):
+    to, others = level_after(s, strip, level, a, mode)
+    if to != NONE and not _cover_children(s, i, a, mode, others, to):
         return False
+    others = _lead(s, strip, a, mode)
+    size = n.info[strip].size
     row, total, lower, own = b.info[i].row, s.scratch.sums[_TOTAL], s.scratch.sums[_LOWER], s.scratch.sums[_OWN]
     gain = _gain(s, i, a, mode)
-    for level in range(low, high):
-        total[level] = gain
-        lower[level] = gain
-        own[level] = 0.0
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        _add_child(s, strip, a, mode, others, e, after, low, high, first, last)
-    s.counts[0].upper_backups = s.counts[0].upper_backups + b.degree[row, a] * (4 + (high - low) // 4)
-    at, q = cell(s, strip, 0), row_of(s, strip, 0)
-    for level in range(low, high):
-        if after[level] == NONE:
-            n.q[q + level, mode, a] = -np.inf
+    for entry in range(size):
+        total[entry] = gain
+        lower[entry] = gain
+        own[entry] = 0.0
+    relaxed = mode == EXACT and n.hi.shape[1] > 1
+    if relaxed:
+        _price_rest(s, strip, a)
+    if others != NONE:
+        for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
+            _add_child(s, strip, mode, others, e, relaxed)
+    s.counts[0].upper_backups = s.counts[0].upper_backups + b.degree[row, a] * (4 + size // 4)
+    at, q = n.info[strip].at, q_cell(s, strip, mode, a, 0)
+    for entry in range(size):
+        if s.scratch.to[entry] == NONE:
+            n.q[q + entry] = -np.inf
         else:
-            n.q[q + level, mode, a] = min(n.q[q + level, mode, a], total[level] / (1.0 - own[level]))
-            n.lo[at + level, mode] = max(n.lo[at + level, mode], lower[level])
+            value = total[entry] if own[entry] == 0.0 else total[entry] / (1.0 - own[entry])
+            n.q[q + entry] = min(n.q[q + entry], value)
+            n.lo[at + entry, mode] = max(n.lo[at + entry, mode], lower[entry])
     return True
 
 
 @inner
-def _add_child(
-    s: Search,
-    strip: int,
-    a: int,
-    mode: int,
-    others: int,
-    e: int,
-    after: IntArray,
-    low: int,
-    high: int,
-    first: int,
-    last: int,
-) -> None:
+def _price_rest(s: Search, strip: int, a: int) -> None:
+    """Write ``λ_j·(d − C(b, a))/γ`` to ``scratch.worth``, for all relaxations and entries."""
+    b, n, x = s.beliefs, s.strips, s.space
+    row, at = b.info[n.info[strip].belief].row, n.info[strip].at
+    for j in range(s.scratch.worth.shape[0]):
+        fixed, multiplier = 0.0, s.informed.multiplier[j]
+        for k in range(1, multiplier.size):
+            if multiplier[k] > 0.0:
+                d = value_at(s.levels, n.info[strip].others, k - 1)
+                fixed += multiplier[k] * min(max(d - b.cost[row, k, a], 0.0) / x.discount, x.cap[k])
+        for entry in range(n.info[strip].size):
+            s.scratch.worth[j, entry] = fixed
+            if multiplier[0] > 0.0:
+                rest = max(s.levels.value[0, n.level[at + entry]] - b.cost[row, 0, a], 0.0) / x.discount
+                s.scratch.worth[j, entry] += multiplier[0] * min(rest, x.cap[0])
+
+
+@inner
+def _add_child(s: Search, strip: int, mode: int, others: int, e: int, relaxed: bool) -> None:
     """Add what an edge contributes to the sums of a backup."""
     n, b, i = s.strips, s.beliefs, s.strips.info[strip].belief
     child, p = b.edge_child[e], s.space.discount * b.edge_prob[e]
     kid = find(s, child, others)
-    if kid != strip:
-        apply_ray(s, kid, mode, first, last)
+    if kid not in (strip, NONE):
+        apply_ray(s, kid, mode)
     total, lower, own = s.scratch.sums[_TOTAL], s.scratch.sums[_LOWER], s.scratch.sums[_OWN]
-    at, here = cell(s, kid, 0), cell(s, strip, 0)
+    here, at, last = n.info[strip].at, 0, 0
+    if kid != NONE:
+        at, last = n.info[kid].at, n.info[kid].at + n.info[kid].size
     rays_here = others == n.info[strip].others and b.info[child].base == i and has_rays(s, mode)
-    if kid != strip and not rays_here and not (mode == EXACT and n.hi.shape[1] > 1):
-        for level in range(low, high):
-            to = after[level]
-            if to != NONE:
-                lower[level] += p * n.lo[at + to, mode]
-                total[level] += p * n.hi[at + to, mode]
-        return
-    weight = b.info[child].weight
-    at_tip = cell(s, find(s, b.info[child].tip, others), 0) if rays_here else 0
-    row, rest = b.info[i].row, s.scratch.rest
-    for level in range(low, high):
-        to = after[level]
+    weight, tip = b.info[child].weight, NONE
+    for entry in range(n.info[strip].size):
+        to = s.scratch.to[entry]
         if to == NONE:
             continue
-        lower[level] += p * n.lo[at + to, mode]
-        if kid == strip and to == level:
-            own[level] += p
+        while at < last and n.level[at] < to:
+            at += 1
+        if at == last:  # nothing bounds it yet
+            total[entry] = np.inf
+            lower[entry] = -np.inf
             continue
-        if rays_here and to == level:
-            tip = n.hi[at_tip + to, mode]
-            if weight * n.hi[here + to, mode] + (1.0 - weight) * tip <= n.hi[at + to, mode]:
-                own[level] += p * weight
-                total[level] += p * (1.0 - weight) * tip
+        lower[entry] += p * (n.lo[at, mode] if n.level[at] == to else -np.inf)
+        bound = n.hi[at, mode]
+        if to == n.level[here + entry] and n.level[at] == to:
+            tip = find_level(s, b.info[child].tip, others, to) if rays_here else NONE
+            if kid == strip:
+                own[entry] += p
                 continue
-        bound = n.hi[at + to, mode]
-        if mode == EXACT and n.hi.shape[1] > 1:
-            for k in range(rest.size):
-                d = s.levels.value[0, level] if k == 0 else value_at(s.levels, n.info[strip].others, k - 1)
-                rest[k] = max(d - b.cost[row, k, a], 0.0) / s.space.discount
-            bound = bound_at(s, at + to, rest)
-        total[level] += p * bound
+            if tip != NONE:
+                at_tip = n.hi[cell(s, tip, to), mode]
+                if weight * n.hi[here + entry, mode] + (1.0 - weight) * at_tip <= bound:
+                    own[entry] += p * weight
+                    total[entry] += p * (1.0 - weight) * at_tip
+                    continue
+        if relaxed:
+            for j in range(1, n.hi.shape[1]):
+                bound = min(bound, n.hi[at, j] + s.scratch.worth[j - 1, entry])
+        total[entry] += p * bound
 
 
 @inner
-def best_action(q: FloatArray) -> int:
-    """The first of the largest entries."""
-    best = 0
-    for a in range(1, q.size):
-        if q[a] > q[best]:
-            best = a
-    return best
-
-
-@inner
-def _may_be_best(s: Search, strip: int, a: int, mode: int, low: int, high: int) -> bool:
-    """Whether an action's bound is above what is found already, at some level."""
+def _may_be_best(s: Search, strip: int, a: int, mode: int, size: int) -> bool:
+    """Whether an action's bound is above what is found already, at some entry."""
     n, best = s.strips, s.scratch.sums[_BEST]
-    q = row_of(s, strip, 0)
-    for level in range(low, high):  # noqa: SIM110 - compiled code has no any()
-        if n.q[q + level, mode, a] > best[level]:
+    q = q_cell(s, strip, mode, a, 0)
+    for entry in range(size):  # noqa: SIM110 - compiled code has no any()
+        if n.q[q + entry] > best[entry]:
             return True
     return False
 
 
 @inner
 def _back_up_actions(s: Search, strip: int, level: int, mode: int) -> bool:
-    """Recompute the actions that may be best at some level, those first that are at this one; False if full.
+    """Recompute the actions that may be best somewhere, those first that are at this level; False if full.
 
-    An action that is not expanded keeps its informed bound; where it is the best, there the bound stays.
+    The best bounds are left in ``scratch.sums``. An action that is not expanded keeps its informed bound; where it is
+    the best, there the bound stays.
     """
     n, b, done, best = s.strips, s.beliefs, s.scratch.done, s.scratch.sums[_BEST]
-    low, high = n.info[strip].low, n.info[strip].low + n.info[strip].size
     row = b.info[n.info[strip].belief].row
-    for at in range(low, high):
-        best[at] = -np.inf
+    for entry in range(n.info[strip].size):
+        best[entry] = -np.inf
     for a in range(done.size):
         done[a] = False
     for _ in range(done.size):
-        q, a = n.q[row_of(s, strip, level), mode], NONE
+        a, most, entry = NONE, -np.inf, entry_above(s, strip, level)
         for other in range(done.size):
-            if not done[other] and (a == NONE or q[other] > q[a]):
-                a = other
+            q = n.q[q_cell(s, strip, mode, other, entry)]
+            if not done[other] and (a == NONE or q > most):
+                a, most = other, q
         done[a] = True
-        if not _may_be_best(s, strip, a, mode, low, high):
-            if high - low == 1:
+        size = n.info[strip].size
+        if not _may_be_best(s, strip, a, mode, size):
+            if size == 1:
                 break
             continue
-        if b.edge[row, a] != NONE and not back_up_action(s, strip, a, mode):
-            return False
-        at = row_of(s, strip, 0)
-        for other in range(low, high):
-            best[other] = max(best[other], n.q[at + other, mode, a])
+        if b.edge[row, a] != NONE:
+            if not back_up_action(s, strip, level, a, mode):
+                return False
+            if n.info[strip].size > size:  # a child is the belief itself, and entries have moved
+                for other in range(n.info[strip].size):
+                    best[other] = np.inf
+        q = q_cell(s, strip, mode, a, 0)
+        for other in range(n.info[strip].size):
+            best[other] = max(best[other], n.q[q + other])
     return True
 
 
 @inner
-def back_up(s: Search, strip: int, level: int, mode: int) -> int:
-    """Lower the bounds of an opened strip by its best actions; return the best at this level, or NO_ROOM."""
-    n, best = s.strips, s.scratch.sums[_BEST]
-    low, high = n.info[strip].low, n.info[strip].low + n.info[strip].size
-    if has_rays(s, mode) and not cover_ray(s, n.info[strip].belief, n.info[strip].others, low, high):
-        return NO_ROOM
+def back_up(s: Search, strip: int, level: int, mode: int) -> bool:
+    """Lower the bounds of an opened strip by its best actions; False if full."""
+    n, best, others = s.strips, s.scratch.sums[_BEST], s.strips.info[strip].others
+    if has_rays(s, mode) and not cover_ray(s, n.info[strip].belief, others, level):
+        return False
     if not _back_up_actions(s, strip, level, mode):
-        return NO_ROOM
-    at, others = cell(s, strip, 0), n.info[strip].others
-    for other in range(low, high):
-        if best[other] < n.hi[at + other, mode]:
-            least = _least_value(s, join(s.levels, other, others), mode)
-            n.hi[at + other, mode] = min(n.hi[at + other, mode], max(best[other], least))
-    apply_ray(s, strip, mode, low, high)
+        return False
+    at = n.info[strip].at
+    for entry in range(n.info[strip].size):
+        if best[entry] < n.hi[at + entry, mode]:
+            least = _least_value(s, join(s.levels, n.level[at + entry], others), mode)
+            n.hi[at + entry, mode] = min(n.hi[at + entry, mode], max(best[entry], least))
+    apply_ray(s, strip, mode)
     if mode == EXACT:
         for j in range(1, n.hi.shape[1]):
-            for other in range(low, high):
-                allowance = priced_level(
-                    s.space, s.levels, s.informed.multiplier[j - 1], join(s.levels, other, others)
-                )
-                n.hi[at + other, EXACT] = min(n.hi[at + other, EXACT], n.hi[at + other, j] + allowance)
+            multiplier = s.informed.multiplier[j - 1]
+            for c in range(at, at + n.info[strip].size):
+                allowance = priced_level(s.space, s.levels, multiplier, join(s.levels, n.level[c], others))
+                n.hi[c, EXACT] = min(n.hi[c, EXACT], n.hi[c, j] + allowance)
     _apply_neighbours(s, strip, mode)
     _apply_monotone(s, strip, mode)
-    return best_action(n.q[row_of(s, strip, level), mode])
+    return True
 
 
 @inner
@@ -579,58 +587,27 @@ def _least_value(s: Search, level: int, mode: int) -> float:
 
 
 @inner
-def back_up_all(s: Search, strip: int, level: int, mode: int) -> int:
-    """Back up a strip in a relaxation alone, or if the mode is exact in all modes; return its best action."""
+def back_up_all(s: Search, strip: int, level: int, mode: int) -> bool:
+    """Back up a strip in a relaxation alone, or if the mode is exact in all modes; False if full."""
     if mode == EXACT:
         for j in range(1, s.strips.hi.shape[1]):
-            if back_up(s, strip, level, j) == NO_ROOM:
-                return NO_ROOM
+            if not back_up(s, strip, level, j):
+                return False
         back_up_least(s, s.strips.info[strip].belief)
     return back_up(s, strip, level, mode)
 
 
-# What Python asks
+@inner
+def back_up_new(s: Search, strip: int, level: int, a: int, mode: int) -> bool:
+    """The same for an action alone that was just expanded."""
+    if mode == EXACT:
+        for j in range(1, s.strips.hi.shape[1]):
+            if not back_up_action(s, strip, level, a, j):
+                return False
+    return back_up_action(s, strip, level, a, mode)
 
 
 @kernel
 def root_strip(s: Search, i: int, level: int) -> int:
-    """The strip of a belief that has a level; NO_ROOM if full."""
-    first = place_of(s.levels, level, 0)
-    return cover(s, i, level >> s.levels.bits, first, first + 1)
-
-
-@kernel
-def lay_out(s: Search, before: Strips, place: IntArray, source: IntArray) -> None:
-    """Fill empty strips from those there were with fewer levels: a new level is bounded by the next one above it.
-
-    ``place [K, levels before]`` is where a level stands now; ``source [levels]`` the first one before, of the first
-    cost, that has no less.
-    """
-    n, count, bits = s.strips, s.counts[0], s.levels.bits
-    count.cells = 0
-    count.opened = 0
-    for strip in range(count.strips):
-        old, new = before.info[strip], n.info[strip]
-        others = 0
-        for k in range(1, s.levels.counts.size):
-            others |= place[k, place_of(s.levels, old.others, k - 1)] << ((k - 1) * bits)
-        low, high = place[0, old.low], place[0, old.low + old.size - 1] + 1
-        new.others = others
-        new.at = count.cells
-        new.q = NONE if old.q == NONE else count.opened
-        new.belief = old.belief
-        new.next = old.next
-        new.low = low
-        new.size = high - low
-        new.room = high - low
-        count.cells = count.cells + new.size
-        count.opened = count.opened + (new.size if old.q != NONE else 0)
-        for level in range(low, high):
-            c, o = level - low, source[level] - old.low
-            for mode in range(n.hi.shape[1]):
-                n.hi[new.at + c, mode] = before.hi[old.at + o, mode]
-                n.lo[new.at + c, mode] = before.lo[old.at + o, mode] if place[0, source[level]] == level else -np.inf
-                if old.q != NONE:
-                    for a in range(n.q.shape[2]):
-                        n.q[new.q + c, mode, a] = before.q[old.q + o, mode, a]
-
+    """The strip of a belief that has a level, for Python; NO_ROOM if full."""
+    return cover(s, i, level >> s.levels.bits, place_of(s.levels, level, 0))

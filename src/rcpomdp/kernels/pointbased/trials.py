@@ -23,7 +23,7 @@ from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
 from .levels import join, left_after, level_of, place_of, value_at
 from .options import best_option, refresh
-from .strips import MOVE, back_up_all, bound_at, cell, cover, open_strip
+from .strips import MOVE, back_up_all, back_up_new, bound_at, cell, cover, open_strip
 
 DONE, FULL, CROWDED = 0, 1, 2
 STILL = 8  # trials in a row that change nothing, after which more would not either
@@ -54,14 +54,21 @@ def visit(s: Search, strip: int, level: int, mode: int, d: FloatArray, tuning: T
             if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, 2.0):
                 return NO_ROOM, 0.0
     least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
+    settled = False
     while True:
-        if back_up_all(s, strip, level, max(mode, EXACT)) == NO_ROOM:
-            return NO_ROOM, 0.0
         a, value = choose(s, strip, level, mode, d)
-        if a == NONE or b.edge[row, a] != NONE:
+        if a != NONE and b.edge[row, a] == NONE:
+            if not expand(x, b, s.scratch, s.counts, i, a, least_weight):
+                return NO_ROOM, 0.0
+            if not back_up_new(s, strip, level, a, max(mode, EXACT)):
+                return NO_ROOM, 0.0
+            settled = False
+        elif settled:
             return a, value
-        if not expand(x, b, s.scratch, s.counts, i, a, least_weight):
+        elif not back_up_all(s, strip, level, max(mode, EXACT)):
             return NO_ROOM, 0.0
+        else:
+            settled = True
 
 
 @inner
@@ -129,7 +136,7 @@ def learn(s: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, l
 def back_up_step(s: Search, t: int, least_gain: float) -> bool:
     """Back up a step of a trial on its way back, and learn from it; False if full."""
     w = s.scratch
-    if back_up_all(s, w.path[t], w.level[t], max(w.mode[t], EXACT)) == NO_ROOM:
+    if not back_up_all(s, w.path[t], w.level[t], max(w.mode[t], EXACT)):
         return False
     return learn(s, w.path[t], w.level[t], w.action[t], w.mode[t], w.left[t], least_gain)
 
@@ -139,7 +146,7 @@ def start(s: Search, root: int, budget: FloatArray) -> tuple[int, int]:
     """The strip and level that a trial starts at; the strip is NO_ROOM if full."""
     level = level_of(s.levels, budget)
     first = place_of(s.levels, level, 0)
-    return cover(s, root, level >> s.levels.bits, first, first + 1), first
+    return cover(s, root, level >> s.levels.bits, first), first
 
 
 @inner

@@ -105,7 +105,7 @@ class PointBasedSearch:
             informed=informed,
             levels=levels,
             beliefs=storage.build_beliefs(space),
-            strips=storage.build_strips(n_modes, model.n_actions),
+            strips=storage.build_strips(n_modes),
             plans=storage.build_plans(self.ordered, space, counts),
             options=storage.build_options(n_costs),
             scratch=storage.level_scratch(
@@ -132,8 +132,9 @@ class PointBasedSearch:
     @property
     def upper(self) -> float:
         """Upper bound on the objective at the root; −inf if nothing can keep the budget."""
-        info = self.parts.strips.info[self._root_strip]
-        return float(self.parts.strips.hi[info["at"] + self._root_level - info["low"], EXACT])
+        n = self.parts.strips
+        at, size = (int(n.info[self._root_strip][field]) for field in ("at", "size"))
+        return float(n.hi[at + np.searchsorted(n.level[at : at + size], self._root_level), EXACT])
 
     @property
     def gap(self) -> float:

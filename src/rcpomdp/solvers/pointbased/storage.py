@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ..._types import AnyArray, FloatArray
@@ -12,7 +10,6 @@ from ...classes import Classes
 from ...kernels import classes as class_kernels
 from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
-from ...kernels.pointbased import strips as strip_kernels
 from ...model import CPOMDP
 from ..storage import lengthen, memory
 
@@ -87,7 +84,8 @@ def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scra
         spare=np.empty(k),
         unlimited=np.full(k, np.inf),
         sums=np.empty((0, 0)),
-        map=np.empty(0, dtype=np.int64),
+        worth=np.empty((n_modes - 1, 0)),
+        to=np.empty(0, dtype=np.int64),
         path=np.empty(depth, dtype=np.int64),
         level=np.empty(depth, dtype=np.int64),
         mode=np.empty(depth, dtype=np.int64),
@@ -100,7 +98,11 @@ def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scra
 def level_scratch(scratch: a.Scratch, levels: a.Levels) -> a.Scratch:
     """Working memory that fits the levels."""
     n = levels.after.shape[1]
-    return scratch._replace(sums=np.empty((4, n)), map=np.empty(n, dtype=np.int64))
+    return scratch._replace(
+        sums=np.empty((4, n)),
+        worth=np.empty((len(scratch.worth), n)),
+        to=np.empty(n, dtype=np.int64),
+    )
 
 
 def build_beliefs(x: a.Space) -> a.Beliefs:
@@ -125,38 +127,31 @@ def build_beliefs(x: a.Space) -> a.Beliefs:
     )
 
 
-def build_strips(n_modes: int, n_actions: int, n_strips: int = _ROOM, cells: int = _ROOM, opened: int = 0) -> a.Strips:
+def build_strips(n_modes: int) -> a.Strips:
     """Room for strips."""
     return a.Strips(
-        info=np.empty(n_strips, dtype=a.STRIP),
-        hi=np.empty((cells, n_modes)),
-        lo=np.empty((cells, n_modes)),
-        q=np.empty((max(opened, 1), n_modes, n_actions)),
+        info=np.empty(_ROOM, dtype=a.STRIP),
+        level=np.zeros(_ROOM, dtype=np.int32),
+        hi=np.empty((_ROOM, n_modes)),
+        lo=np.empty((_ROOM, n_modes)),
+        q=np.empty(_ROOM),
     )
 
 
 def with_levels(s: a.Search, levels: a.Levels) -> a.Search:
-    """The search with more levels: what is known at a level holds for those below it."""
-    before, old, n = s.strips, s.levels, int(s.counts["strips"][0])
-    places = [np.searchsorted(levels.value[k, :c], old.value[k, :c_old]) for k, (c, c_old) in _counts(levels, old)]
-    place = np.zeros((max(len(places), 1), max([len(p) for p in places], default=1)), dtype=np.int64)
-    for k, p in enumerate(places):
-        place[k, : len(p)] = p
-    source = np.zeros(levels.after.shape[1], dtype=np.int64)
-    if places:
-        source = np.searchsorted(old.value[0, : old.counts[0]], levels.value[0, : levels.counts[0]])
-    info = before.info[:n]
-    width = place[0, info["low"] + info["size"] - 1] + 1 - place[0, info["low"]]
-    rooms = int(width.sum()), int(width[info["q"] != a.NONE].sum())
-    strips = build_strips(before.q.shape[1], before.q.shape[2], len(before.info), *rooms)
-    s = s._replace(levels=levels, strips=strips, scratch=level_scratch(s.scratch, levels))
-    strip_kernels.lay_out(s, before, place, source)
-    return s
-
-
-def _counts(new: a.Levels, old: a.Levels) -> Iterable[tuple[int, tuple[int, int]]]:
-    """The numbers of levels of each cost, new and old."""
-    return enumerate(zip(new.counts.tolist(), old.counts.tolist(), strict=True))
+    """The search with more levels: those that strips have get other places."""
+    n, old = s.strips, s.levels
+    info, cells = n.info[: int(s.counts["strips"][0])], n.level[: int(s.counts["cells"][0])]
+    before, others = info["others"].copy(), np.zeros(len(info), dtype=np.int64)
+    for k in range(len(levels.counts)):
+        place = np.searchsorted(levels.value[k, : levels.counts[k]], old.value[k, : old.counts[k]])
+        if k == 0:
+            cells[:] = place[np.clip(cells, 0, len(place) - 1)]  # room that is not in use holds anything
+        else:
+            shift = (k - 1) * levels.bits
+            others |= place[(before >> shift) & ((1 << levels.bits) - 1)] << shift
+    info["others"] = others
+    return s._replace(levels=levels, scratch=level_scratch(s.scratch, levels))
 
 
 def build_options(n_costs: int) -> a.Options:
@@ -217,8 +212,8 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
         ([b.edge_child, b.edge_obs, b.edge_prob], "edges", n_obs),
         ([b.reward, b.cost, b.edge, b.degree], "belief_rows", _STEP),
         ([n.info], "strips", 3 * n_obs + _STEP),
-        ([n.hi, n.lo], "cells", 3 * n_obs + 2 * n_levels),
-        ([n.q], "opened", 2 * n_levels),
+        ([n.level, n.hi, n.lo], "cells", 3 * n_obs + 2 * n_levels),
+        ([n.q], "opened", 2 * n_levels * s.scratch.hint.size),
         ([g.info, g.sure], "plans", 1),
         ([g.value], "plan_values", largest * len(s.space.gain)),
         ([g.link], "plan_links", n_obs),
