@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ..jit import inner, kernel
+from ..reference import by_reference
 from .arrays import NO_ROOM, NONE, Beliefs, Options, Search, Space
 from .plans import product
 
@@ -213,10 +214,11 @@ def offer(s: Search, i: int, plan: int) -> bool:
 @kernel
 def refresh_at(s: Search, i: int, d: FloatArray) -> bool:
     """Test new plans at a belief, for Python; False if full."""
-    return refresh(s, i, d)
+    return refresh(by_reference(s), i, d)
 
 
 @kernel
 def best_at(s: Search, i: int, d: FloatArray) -> int:
     """The best known option at (belief, budget), or NONE, for Python."""
+    s = by_reference(s)
     return best_option(s.space, s.beliefs, s.options, i, d, False)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ..jit import inner, kernel
+from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Levels, Search
 from .beliefs import open_belief
 from .informed import inform
@@ -610,4 +611,4 @@ def back_up_new(s: Search, strip: int, level: int, a: int, mode: int) -> bool:
 @kernel
 def root_strip(s: Search, i: int, level: int) -> int:
     """The strip of a belief that has a level, for Python; NO_ROOM if full."""
-    return cover(s, i, level >> s.levels.bits, place_of(s.levels, level, 0))
+    return cover(by_reference(s), i, level >> s.levels.bits, place_of(s.levels, level, 0))

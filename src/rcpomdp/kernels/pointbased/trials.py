@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ..jit import inner, kernel
+from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Search
 from .beliefs import expand
 from .choices import THRIFTY, affordable, choose, next_step
@@ -301,6 +302,7 @@ def search(
     `trials` counts those of the whole search. Return why the search paused, and the new count. What a search does
     depends on its own state alone, not on where it is paused.
     """
+    s = by_reference(s)
     stop = work_done(s) + work
     strip, level = start(s, root, budget)
     if strip == NO_ROOM or not refresh(s, root, budget):
