@@ -12,6 +12,7 @@ from .options import (
     as_link,
     best_option,
     enter,
+    fits,
     is_known,
     new_option,
     offer,
@@ -111,9 +112,29 @@ def improve(s: Search, strip: int, level: int, a: int, d: FloatArray, least_gain
         looked = best
     if best == NONE:
         return True
-    return _make_best(s, i, best, d, least_gain, True) and (
-        not s.space.varies or _make_best(s, i, best, d, least_gain, False)
-    )
+    if _plan_keeps(s, i, best, d):
+        if not _make_best(s, i, best, d, least_gain, True):
+            return False
+        if not s.space.varies:
+            return True
+    return _make_best(s, i, best, d, least_gain, False)
+
+
+@inner
+def _plan_keeps(s: Search, i: int, a: int, d: FloatArray) -> bool:
+    """Whether a plan that starts with an action can keep a budget after what is possible in the class alone, too."""
+    x, b, g = s.space, s.beliefs, s.plans
+    row, pair = b.info[i].row, b.info[i].cls * x.gain.shape[2] + a
+    if not rest_for_plan(x, b.info[i].cls, a, d, s.scratch.rest):
+        return False
+    e = b.edge[row, a]
+    last = e + b.degree[row, a]
+    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+        if e < last and b.edge_obs[e] == x.seen_obs[f]:  # edges are in the same order
+            e += 1
+        elif not fits(x, g.sure[g.default[x.seen_class[f]]], s.scratch.rest):
+            return False
+    return True
 
 
 @inner
@@ -176,6 +197,7 @@ def _make_belief_plan(s: Search, i: int, a: int, rest: FloatArray, thrifty: bool
         c.sure[new, k] = b.cost[row, k, a] + x.discount * c.sure[new, k]
     c.info[new].belief = i
     c.info[new].plan = NONE
+    c.info[new].general = 0
     c.info[new].action = a
     c.info[new].links = links
     if is_known(x, b, c, i, c.total[new, 0], c.sure[new], False):
