@@ -105,16 +105,10 @@ def test_prices_are_part_of_the_objective(case: Dense) -> None:
 
 def test_more_budget_is_never_worth_less() -> None:
     search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 400_000)
-    nodes, levels = search.parts.nodes, search.parts.levels
-    count = int(search.parts.counts["nodes"][0])
-    belief, level = nodes.info["belief"][:count], nodes.info["level"][:count]
-    for i in np.unique(belief):
-        here = np.flatnonzero(belief == i)
-        by_budget = here[np.argsort(levels.value[0, level[here]])]
-        lowest = np.minimum.accumulate(nodes.hi[by_budget[::-1], EXACT])[::-1]
-        # Nodes learn from their next neighbours when they are looked at; no bound is above the informed one.
-        assert (lowest <= nodes.hi[by_budget, EXACT] + 1e-12).all()
-        assert lowest[-1] >= search.lower or i != search.root
+    strips, count = search.parts.strips, int(search.parts.counts["strips"][0])
+    for at, size in strips.info[["at", "size"]][:count].tolist():
+        assert (np.diff(strips.level[at : at + size]) > 0).all()
+        assert (np.diff(strips.hi[at : at + size, EXACT]) >= -1e-12).all()
 
 
 def test_options_of_a_belief_do_not_dominate_each_other() -> None:
@@ -135,13 +129,27 @@ def test_a_search_does_not_depend_on_where_it_is_paused() -> None:
     assert (whole.lower, whole.upper, whole.sizes) == (parts.lower, parts.upper, parts.sizes)
 
 
-def test_levels_keep_their_numbers() -> None:
-    nothing = np.full(1, np.nan)
-    levels = build_levels([np.array([1.0, 4.0, np.inf])], nothing, nothing)
-    more = with_levels(levels, [np.array([2.0, 4.0 * (1 + 1e-14), 0.5])])
-    assert more.value[0, : more.counts[0]].tolist() == [1.0, 4.0, np.inf, 2.0, 0.5]
-    assert more.ordered[0, : more.counts[0]].tolist() == [0.5, 1.0, 2.0, 4.0, np.inf]
-    assert more.number[0, : more.counts[0]].tolist() == [4, 0, 3, 1, 2]
+def test_strips_keep_their_levels_when_there_are_more() -> None:
+    search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 100_000)
+    strips, count = search.parts.strips, int(search.parts.counts["strips"][0])
+
+    def budgets() -> list[list[float]]:
+        value = search.parts.levels.value[0]
+        return [
+            value[strips.level[at : at + size]].tolist() for at, size in strips.info[["at", "size"]][:count].tolist()
+        ]
+
+    before, upper = budgets(), search.upper
+    assert search.refine()
+    assert budgets() == before
+    assert search.upper == upper
+
+
+def test_levels_that_are_wanted_are_added_once() -> None:
+    nothing, space = np.full(1, np.nan), under_budget(reference.dense(rc.problems.make("tiger"))).parts.space
+    levels = build_levels(space, [np.array([1.0, 4.0, np.inf])], nothing, nothing)
+    more = with_levels(space, levels, [np.array([0.5, 2.0, 4.0 * (1 + 1e-14)])])
+    assert more.value[0, : more.counts[0]].tolist() == [0.5, 1.0, 2.0, 4.0, np.inf]
 
 
 # Next to nothing

@@ -161,8 +161,12 @@ def next_step(
     if has_rays(s, j):
         end = follow_rays(s, chosen, others, to, j, rest, target, i, share)
         at = cell(s, find(s, chosen, others), to)
-        within = mode == EXACT and j > EXACT and (
-            end == chosen or relaxed_excess(s, at, j, target) <= share * excess(s, chosen, at, EXACT, rest, target)
+        within = (
+            mode == EXACT
+            and j > EXACT
+            and (
+                end == chosen or relaxed_excess(s, at, j, target) <= share * excess(s, chosen, at, EXACT, rest, target)
+            )
         )
         if not within:
             chosen, mode = end, j

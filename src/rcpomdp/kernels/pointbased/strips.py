@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..jit import inner, kernel
 from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Levels, Search
@@ -252,10 +252,7 @@ def has_rays(s: Search, mode: int) -> bool:
 def cover_ray(s: Search, i: int, others: int, level: int) -> bool:
     """Have the ends of a belief's ray at a level; False if full."""
     base, tip = s.beliefs.info[i].base, s.beliefs.info[i].tip
-    return bool(
-        base == NONE
-        or (cover(s, base, others, level) != NO_ROOM and cover(s, tip, others, level) != NO_ROOM)
-    )
+    return bool(base == NONE or (cover(s, base, others, level) != NO_ROOM and cover(s, tip, others, level) != NO_ROOM))
 
 
 @inner
@@ -431,7 +428,7 @@ def back_up_action(s: Search, strip: int, level: int, a: int, mode: int) -> bool
     if others != NONE:
         for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
             _add_child(s, strip, mode, others, e, relaxed)
-    s.counts[0].upper_backups = s.counts[0].upper_backups + b.degree[row, a] * (4 + size // 4)
+    s.counts[0].upper_backups = s.counts[0].upper_backups + b.degree[row, a] * (4 + size)
     at, q = n.info[strip].at, q_cell(s, strip, mode, a, 0)
     for entry in range(size):
         if s.scratch.to[entry] == NONE:
@@ -452,7 +449,7 @@ def _price_rest(s: Search, strip: int, a: int) -> None:
         fixed, multiplier = 0.0, s.informed.multiplier[j]
         for k in range(1, multiplier.size):
             if multiplier[k] > 0.0:
-                d = value_at(s.levels, n.info[strip].others, k - 1)
+                d = s.levels.value[k, place_of(s.levels, n.info[strip].others, k - 1)]
                 fixed += multiplier[k] * min(max(d - b.cost[row, k, a], 0.0) / x.discount, x.cap[k])
         for entry in range(n.info[strip].size):
             s.scratch.worth[j, entry] = fixed
