@@ -337,3 +337,18 @@ def _add_ray(
         w.prob[t - first] = w.acc[w.touched[t]] / mass
     base = intern(x, b, counts, w.state, w.prob, last - first)
     _set_ray(b, child, weight, base, tip)
+
+
+@kernel
+def expand_all(x: Space, b: Beliefs, w: Scratch, counts: AnyArray, first: int, most: int) -> int:
+    """Expand all actions of the beliefs from `first` on, until there are `most`; return the first that is not done.
+
+    It is the number of beliefs if they are closed under all that can follow.
+    """
+    i = first
+    while i < counts[0].beliefs and counts[0].beliefs <= most:
+        for a in range(x.gain.shape[2]):
+            if not is_expanded(b, i, a) and not expand(x, b, w, counts, i, a, 2.0):
+                return i
+        i += 1
+    return i

@@ -17,24 +17,28 @@ from ...kernels.pointbased.levels import list_maps
 
 _SAME = 1e-12  # relative difference of two levels that are one
 _SMALL = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
-_DEPTH = 3.0  # the series goes down to the budget's e^-3-th part
+_DEPTH = 3.0
+_EXACT = 4096  # levels that steps lead to exactly, at most
 _BITS = 20  # at most, of the place of a level
 _MAPS = 1 << 24  # entries of all maps that are kept
 
 
-def level_values(budget: float, costs: FloatArray, discount: float, cap: float, n: int) -> FloatArray:
+def level_values(
+    budget: float, costs: FloatArray, discount: float, cap: float, n: int, depth: float = _DEPTH
+) -> FloatArray:
     """About n levels for one cost, increasing, the last unlimited; the budget is one of them.
 
     Parameters
     ----------
     costs : what steps cost
     cap : a budget that is as good as unlimited
+    depth : the series goes down to the budget's e^-depth-th part
 
     >>> level_values(1.0, np.array([0.0, 1.0]), 0.5, 2.0, 4).tolist()
     [0.25, 0.5, 1.0, inf]
     """
     found, seen, queue = [budget], {f"{budget:.11e}"}, deque([budget])
-    while queue and len(found) < n // 4:
+    while queue and len(found) < min(n // 4, _EXACT):
         d = queue.popleft()
         for c in costs:
             left = (d - c) / discount
@@ -44,13 +48,14 @@ def level_values(budget: float, costs: FloatArray, discount: float, cap: float, 
                 queue.append(left)
     if budget > 0:
         room, step = max(2, n - len(found)), -np.log(discount)
-        above, below = np.log(cap / budget) / step, _DEPTH / step  # free steps up to the cap, and down
+        above, below = np.log(cap / budget) / step, depth / step  # free steps up to the cap, and down
         m = max(1, int(room / (above + below)))
         below = min(int(below * m), max(room // 2, room - int(above * m)))
         # From next to nothing it takes many free steps to a budget that buys something: none of them may be rounded.
         above = min(int(above * m), room - below if cap < _SMALL * budget else 4 * n)
-        found += [budget * discount ** (-i / m) for i in range(-below, above + 1)]
-    return _distinct(np.array([*(f for f in found if f < cap), np.inf]))
+        found.extend(budget * discount ** (-np.arange(-below, above + 1) / m))
+    values = np.array(found)
+    return _distinct(np.append(values[values < cap], np.inf))
 
 
 def _distinct(values: FloatArray) -> FloatArray:

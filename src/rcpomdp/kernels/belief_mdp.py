@@ -1,0 +1,288 @@
+"""Value iteration over (belief, budget level) where beliefs are few: bounds from above and from below at once.
+
+``U(b, d_l) = max_a R(b, a) + γ Σ_o p(o) U(b', ⌈(d_l − C(b, a))/γ⌉)`` is at least V*, as what is left is rounded up;
+``L(b, d_l) = max_a R(b, a) + γ Σ_o p(o) L(b', ⌊(d_l − C(b, a))/γ⌋)``, or what one action for ever earns where it is sure
+to stay within d_l, is at most V*. Whenever it is stopped, U started above stays above, and L started below stays below.
+
+A level of several costs is one number; that of the last cost runs fastest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray, IndexArray, IntArray
+from .jit import inner, kernel
+
+NONE = -1
+SNAP = 1e-13  # relative difference below which a budget is rounding of a level, from above
+_SNAP_BELOW = 1e-14  # the same from below: all such differences of a history together are far below the tolerance
+
+
+class BeliefMDP(NamedTuple):
+    """Beliefs, closed under all that can follow, by number."""
+
+    discount: float
+    reward: FloatArray  # [N, A]
+    cost: FloatArray  # [N, A, K]
+    first: IntArray  # [N*A + 1] edges of (belief, action)
+    child: IndexArray
+    chance: FloatArray
+    need: FloatArray  # [N, A, K] no policy that starts with the action has a sure cost below this
+    steady: FloatArray  # [N, A] what an action for ever earns
+    sure: FloatArray  # [N, A, K] sure cost of that
+
+
+class Grid(NamedTuple):
+    """Levels of each cost; at the last one a budget is as good as none."""
+
+    value: FloatArray  # [K, most] increasing, from 0
+    count: IntArray  # [K]
+    stride: IntArray  # [K]
+
+
+class Bounds(NamedTuple):
+    """Bounds at each belief and level."""
+
+    upper: FloatArray  # [N, L]
+    lower: FloatArray  # [N, L]
+
+
+class Room(NamedTuple):
+    """Working memory."""
+
+    total: FloatArray  # [2, L]
+    best: FloatArray  # [2, L]
+    to: IntArray  # [2, L] where a level leads, rounded up and down
+    part: IntArray  # [2, K, most] the same for each cost
+
+
+@inner
+def _fill_parts(m: BeliefMDP, g: Grid, w: Room, i: int, a: int) -> None:
+    """Write where the levels of each cost lead, rounded up and down; NONE if they are below what is needed."""
+    for k in range(g.count.size):
+        n, above = g.count[k], 0
+        for at in range(n):
+            d = g.value[k, at]
+            w.part[0, k, at] = NONE
+            w.part[1, k, at] = NONE
+            if d < m.need[i, a, k] * (1.0 - SNAP):
+                continue
+            rest = max(d - m.cost[i, a, k], 0.0) / m.discount
+            while above < n - 1 and (at == n - 1 or g.value[k, above] < rest * (1.0 - SNAP)):
+                above += 1
+            w.part[0, k, at] = above * g.stride[k]
+            if d * (1.0 + _SNAP_BELOW) >= m.cost[i, a, k]:
+                within = at == n - 1 or g.value[k, above] <= rest * (1.0 + _SNAP_BELOW)
+                w.part[1, k, at] = (above if within else above - 1) * g.stride[k]
+
+
+@inner
+def _fill_to(g: Grid, w: Room) -> None:
+    """Put the parts of all costs together."""
+    for side in range(2):
+        to, n = w.to[side], 1
+        to[0] = 0
+        for k in range(g.count.size - 1, -1, -1):
+            for at in range(g.count[k] - 1, -1, -1):  # what is there already is overwritten last
+                part = w.part[side, k, at]
+                for level in range(n):
+                    to[at * n + level] = to[level] + part if part != NONE and to[level] != NONE else NONE
+            n *= g.count[k]
+
+
+@inner
+def _is_within(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> bool:
+    """Whether an action for ever surely stays within a level."""
+    for k in range(g.count.size):  # noqa: SIM110 - compiled code has no all()
+        if m.sure[i, a, k] > g.value[k, (level // g.stride[k]) % g.count[k]]:
+            return False
+    return True
+
+
+@kernel
+def start(m: BeliefMDP, g: Grid, y: Bounds, hint: FloatArray) -> None:
+    """Start from bounds without a budget, and from one action for ever."""
+    for i in range(y.upper.shape[0]):
+        for level in range(y.upper.shape[1]):
+            y.upper[i, level] = hint[i]
+            y.lower[i, level] = -np.inf
+        for a in range(m.reward.shape[1]):
+            for level in range(y.upper.shape[1]):
+                if m.steady[i, a] > y.lower[i, level] and _is_within(m, g, i, a, level):
+                    y.lower[i, level] = m.steady[i, a]
+
+
+@inner
+def _back_up(m: BeliefMDP, g: Grid, y: Bounds, w: Room, i: int) -> float:
+    """Back up one belief at all levels; return the largest change."""
+    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
+    for level in range(n_levels):
+        w.best[0, level] = -np.inf
+        w.best[1, level] = y.lower[i, level]
+    for a in range(n_actions):
+        _fill_parts(m, g, w, i, a)
+        _fill_to(g, w)
+        up, down = w.to[0], w.to[1]
+        above, below = w.total[0], w.total[1]
+        for level in range(n_levels):
+            above[level] = m.reward[i, a]
+            below[level] = m.reward[i, a]
+        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+            upper, lower, p = y.upper[m.child[e]], y.lower[m.child[e]], m.discount * m.chance[e]
+            for level in range(n_levels):
+                if up[level] != NONE:
+                    above[level] += p * upper[up[level]]
+                if down[level] != NONE:
+                    below[level] += p * lower[down[level]]
+        for level in range(n_levels):
+            if up[level] != NONE:
+                w.best[0, level] = max(w.best[0, level], above[level])
+            if down[level] != NONE:
+                w.best[1, level] = max(w.best[1, level], below[level])
+    change = 0.0
+    for level in range(n_levels):
+        if w.best[0, level] < y.upper[i, level]:
+            change = max(change, y.upper[i, level] - w.best[0, level])
+            y.upper[i, level] = w.best[0, level]
+        if w.best[1, level] > y.lower[i, level]:
+            change = max(change, w.best[1, level] - y.lower[i, level])
+            y.lower[i, level] = w.best[1, level]
+    return change
+
+
+@kernel
+def sweep(m: BeliefMDP, g: Grid, y: Bounds, w: Room) -> float:
+    """Back up all beliefs, those that were found last first; return the largest change."""
+    change = 0.0
+    for i in range(y.upper.shape[0] - 1, -1, -1):
+        change = max(change, _back_up(m, g, y, w, i))
+    return change
+
+
+@kernel
+def refine(g: Grid, before: Bounds, y: Bounds, above: IntArray, below: IntArray) -> None:
+    """Take bounds over from fewer levels: a level is bounded by the next one above and the next one below."""
+    for i in range(y.upper.shape[0]):
+        for level in range(y.upper.shape[1]):
+            y.upper[i, level] = before.upper[i, above[level]]
+            y.lower[i, level] = before.lower[i, below[level]] if below[level] != NONE else -np.inf
+
+
+@inner
+def _level_below(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> int:
+    """The level that an action leads to, rounded down; NONE if it cannot be paid."""
+    to = 0
+    for k in range(g.count.size):
+        n, at = g.count[k], (level // g.stride[k]) % g.count[k]
+        d = g.value[k, at]
+        if d * (1.0 + _SNAP_BELOW) < m.cost[i, a, k] or d < m.need[i, a, k] * (1.0 - SNAP):
+            return NONE
+        rest = max(d - m.cost[i, a, k], 0.0) / m.discount * (1.0 + _SNAP_BELOW)
+        low, high = 0, n - 1
+        while low < high:  # the last level that is not above the rest
+            middle = (low + high + 1) // 2
+            if g.value[k, middle] <= rest:
+                low = middle
+            else:
+                high = middle - 1
+        to += (low if at < n - 1 else at) * g.stride[k]
+    return to
+
+
+@inner
+def _best_choice(m: BeliefMDP, g: Grid, y: Bounds, i: int, level: int) -> tuple[int, int]:
+    """The action that attains the lower bound at (belief, level), and the level that follows, NONE if it is for ever."""
+    n_actions, best, most, to = m.reward.shape[1], NONE, -np.inf, NONE
+    for a in range(n_actions):
+        if m.steady[i, a] > most and _is_within(m, g, i, a, level):
+            best, most, to = a, m.steady[i, a], NONE
+    for a in range(n_actions):
+        after = _level_below(m, g, i, a, level)
+        if after == NONE:
+            continue
+        value = m.reward[i, a]
+        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+            value += m.discount * m.chance[e] * y.lower[m.child[e], after]
+        if value > most:
+            best, most, to = a, value, after
+    return best, to
+
+
+@kernel
+def follow_best(
+    m: BeliefMDP, g: Grid, y: Bounds, number: IndexArray, queue: IntArray, action: IntArray, link: IntArray
+) -> tuple[int, int]:
+    """Number the (belief, level) that the best choices lead to from ``queue[0]``, up to the room there is.
+
+    Node i*(L + A) + l is a belief with a level, or from l = L on with action l − L for ever. Write the action of each,
+    and its successors, one for each edge. Return how many nodes there are, and how many of them are done.
+    """
+    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
+    width = n_levels + n_actions
+    count, done, links = 1, 0, 0
+    number[queue[0]] = 0
+    while done < count:
+        i, level = queue[done] // width, queue[done] % width
+        a, to = level - n_levels, NONE
+        if level < n_levels:
+            a, to = _best_choice(m, g, y, i, level)
+        first, last = m.first[i * n_actions + a], m.first[i * n_actions + a + 1]
+        if count + last - first > queue.size or links + last - first > link.size:
+            break
+        action[done] = a
+        for e in range(first, last):
+            node = m.child[e] * width + (to if to != NONE else n_levels + a)
+            if number[node] == NONE:
+                number[node] = count
+                queue[count] = node
+                count += 1
+            link[links] = number[node]
+            links += 1
+        done += 1
+    return count, done
+
+
+@kernel
+def raise_needs(m: BeliefMDP, sweeps: int) -> None:
+    """Raise what actions need, ``C(b, a) + γ max_o min_a' need(b', a')``, from what is there."""
+    n_actions = m.reward.shape[1]
+    for _ in range(sweeps):
+        moved = False
+        for i in range(m.reward.shape[0] - 1, -1, -1):
+            for a in range(n_actions):
+                for k in range(m.cost.shape[2]):
+                    worst = 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        least = np.inf
+                        for follow in range(n_actions):
+                            least = min(least, m.need[m.child[e], follow, k])
+                        worst = max(worst, least)
+                    need = m.cost[i, a, k] + m.discount * worst
+                    if need > m.need[i, a, k]:
+                        moved = moved or need > m.need[i, a, k] * (1.0 + 1e-12)
+                        m.need[i, a, k] = need
+        if not moved:
+            break
+
+
+@kernel
+def settle_sure(m: BeliefMDP, sweeps: int) -> None:
+    """Lower the sure costs of one action for ever, ``C(b, a) + γ max_o w_a(b')``, from above."""
+    n_actions = m.reward.shape[1]
+    for _ in range(sweeps):
+        moved = False
+        for i in range(m.reward.shape[0] - 1, -1, -1):
+            for a in range(n_actions):
+                for k in range(m.cost.shape[2]):
+                    worst = 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        worst = max(worst, m.sure[m.child[e], a, k])
+                    sure = m.cost[i, a, k] + m.discount * worst
+                    if sure < m.sure[i, a, k]:
+                        moved = moved or sure < m.sure[i, a, k] * (1.0 - 1e-12)
+                        m.sure[i, a, k] = sure
+        if not moved:
+            break
