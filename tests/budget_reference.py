@@ -36,8 +36,7 @@ class Layer(NamedTuple):
 def budget_range(case: Dense) -> tuple[np.ndarray, np.ndarray]:
     """What must be allowed and what must not, [K] each: the budget, and the budget with twice its tolerance."""
     budget = case.model.budget
-    unit = 1e-9 * np.maximum(1.0, budget)
-    return budget + 0.5 * unit, budget + 2 * unit
+    return budget * (1 + 0.5e-9), budget * (1 + 2e-9)
 
 
 def expand(case: Dense, limit: np.ndarray, most: int, depth: int = 60) -> tuple[list[Layer], np.ndarray, np.ndarray]:

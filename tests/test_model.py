@@ -607,13 +607,14 @@ def test_relatives_do_not_inherit_what_was_computed():
     before = (model.fingerprint, model.spending_limit.copy())
     assert model.with_initial_belief([1, 0, 0]).fingerprint != before[0]
     assert model.scalarised([1, 1]).fingerprint != before[0]
-    assert_allclose(model.with_budget([7, 0]).spending_limit, [7 + 7e-9, 1e-9], rtol=1e-15)
+    assert_allclose(model.with_budget([7, 0]).spending_limit, [7 + 7e-9, 0], rtol=1e-15)
     assert (model.fingerprint, *model.spending_limit) == (before[0], *before[1])
 
 
-def test_spending_limit_is_the_budget_and_a_tolerance():
+def test_spending_limit_is_the_budget_and_a_relative_tolerance():
     model = CPOMDP(**parts(budget=[0.5, 4000]))
-    assert_allclose(model.spending_limit, [0.5 + 1e-9, 4000 + 4e-6], rtol=1e-15)
+    assert_allclose(model.spending_limit, [0.5 + 5e-10, 4000 + 4e-6], rtol=1e-15)
+    assert_array_equal(model.with_budget([0, 1e-12]).spending_limit, [0, 1e-12 * (1 + 1e-9)])
     assert_array_equal(model.with_budget(None).spending_limit, [np.inf, np.inf])
     with pytest.raises(ValueError, match="read-only"):
         model.spending_limit[0] = 1

@@ -175,8 +175,7 @@ def _solve(
         return gain, 0.0
     x = np.zeros_like(gain)
     if n <= _SOLVABLE or discount > _ITERABLE:
-        system = sp.csc_array(sp.identity(n, format="csc") - discount * chain)
-        x = splu(system).solve(np.ascontiguousarray(gain))
+        x = solved(discount * chain, gain)
     terms = int(np.diff(chain.indptr).max()) + 4
     while True:
         following = gain + discount * (chain @ x)
@@ -186,6 +185,16 @@ def _solve(
         x = following
         if left <= max(tolerance, rounding) or n <= _SOLVABLE or discount > _ITERABLE:
             return x, left + rounding
+
+
+def solved(moves: Any, gain: FloatArray) -> FloatArray:
+    """``x = gain + moves x`` for moves that are nowhere negative and whose rows sum up to less than 1.
+
+    Pivots are taken on the diagonal. Then nothing cancels, and x is exactly 0 where no gain can be reached; with other
+    pivots rounding is left there, which a budget of 0 would not cover.
+    """
+    system = sp.csc_array(sp.identity(len(gain), format="csc") - moves)
+    return np.asarray(splu(system, diag_pivot_thresh=0.0).solve(np.ascontiguousarray(gain)))
 
 
 class _AlphaSteps:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _validation as check
-from . import notebook
+from . import notebook, tolerance
 from ._types import BoolArray, FloatArray
 from .errors import ModelError
 from .kernels.arrays import ModelArrays
@@ -223,8 +223,8 @@ class CPOMDP:
 
     @cached_property
     def spending_limit(self) -> FloatArray:
-        """What may be spent, [K]: the budget and a tolerance for rounding, ``ĉ + 1e-9 max(1, ĉ)``."""
-        limit: FloatArray = self.budget + 1e-9 * np.maximum(1.0, self.budget)
+        """What may be spent, [K]: the budget and a tolerance for rounding, ``ĉ (1 + 1e-9)``; of 0 it is 0."""
+        limit = tolerance.spending_limit(self.budget)
         limit.setflags(write=False)
         return limit
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from . import tolerance
 from ._plain import finite
 from .errors import ProblemError
 from .problems import Problem
@@ -186,7 +187,7 @@ def verification_table(found: Verification, claims: dict[str, Any], model: CPOMD
     for k, name in enumerate(model.costs):
         budget = "unlimited" if model.budget[k] == math.inf else text(float(model.budget[k]))
         table.add_row(str(name), known(found.cost[k]), claimed("cost", k), budget)
-        exact = found.most_spent[k] - found.spent[k] <= 1e-9 * max(1.0, found.most_spent[k])
+        exact = tolerance.same(found.spent[k], found.most_spent[k])
         most = f"{'' if exact else '≤ '}{found.most_spent[k]:.9g}"
         table.add_row(f"{name}, most spent", most, claimed("sure_cost", k), budget)
     table.add_row("lower bound", "", claimed("lower"))

@@ -19,6 +19,7 @@ from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers.cgcp import cgcp
 from rcpomdp.solvers.engine import Engine, Objective
 from rcpomdp.solvers.master import Master
+from rcpomdp.tolerance import spending_limit
 from strategies import Dense, random_model
 
 MODELS = range(40)
@@ -118,8 +119,7 @@ def random_master(seed: int) -> tuple[Master, np.ndarray, np.ndarray, np.ndarray
     costs = rng.exponential(size=(n, k)) * 10.0 ** rng.integers(-3, 4, k) * (rng.random((n, k)) < 0.8)
     budget = costs.mean(axis=0) * rng.choice([0.0, 0.3, 0.7, 1.2], k)
     budget[rng.random(k) < 0.2] = np.inf
-    limit = budget + 1e-9 * np.maximum(1.0, budget)
-    master = Master(budget, limit, float(np.abs(rewards).max()))
+    master = Master(budget, spending_limit(budget), float(np.abs(rewards).max()))
     return master, rewards, costs, budget
 
 
@@ -146,7 +146,7 @@ def test_primal_equals_dual_and_warm_equals_cold(seed: int) -> None:
         assert mixture.reward == pytest.approx(-expected.fun, abs=1e-7 * size)
         assert master.threshold + priced == pytest.approx(mixture.reward, abs=1e-7 * size)  # strong duality
         assert (reduced <= 1e-7 * size).all()  # the dual is feasible
-        assert (mixture.cost <= budget + 1e-9 * np.maximum(1, budget)).all()
+        assert (mixture.cost <= spending_limit(budget)).all()
         assert master.solved_anew().mixture.reward == pytest.approx(mixture.reward, abs=1e-7 * size)
     else:
         assert master.excess > 0

@@ -36,7 +36,8 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
         for row in range(1, len(gain)):
             if (gain[row] >= 0).all():
-                reached = _reaches(transition, gain[row, :, a] > 0)
+                paid = gain[row, :, a] > 0
+                reached = _reaches(transition, paid) if gamma > 0 else paid  # without a future only this step counts
                 vectors[a, row] = np.where(reached, np.maximum(vectors[a, row], _ABOVE_ZERO), 0.0)
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
         terms = int(np.diff(transition.indptr).max()) + 4

@@ -15,6 +15,7 @@ from ..beliefs import Belief
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, Policy
+from ..tolerance import RELATIVE, slack
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
 from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
@@ -34,7 +35,7 @@ class Explanation:
     belief: Belief
     action: int | None  # None once the process has surely ended
     left: FloatArray  # [K] d
-    slack: FloatArray  # [K] rounding that d may have
+    slack: FloatArray  # [K] tolerance on d: the budget's, divided by γ at each step as d is
     reward: tuple[float, float]  # to come, from below and from above; equal if exact
     cost: FloatArray  # [K, 2] likewise
     broken: tuple[int, int] | None  # first step at which more is expected than is left, and for which cost
@@ -108,7 +109,7 @@ class Explanation:
         words = ""
         for k, name in enumerate(self.model.costs):
             left = "no limit" if np.isinf(self.left[k]) else f"{self.left[k]:.6g} left"
-            words += f"; {name} {_between(*self.cost[k])}, with {left}"
+            words += f"; {name} {_between(*self.cost[k].tolist(), unit=0.0)}, with {left}"
         return words
 
     def _likely(self) -> list[tuple[int, float]]:
@@ -232,22 +233,22 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
     if isinstance(begin[0].policy, ControllerPolicy):  # its values are exact: only what follows from here is explored
         begin = [*(place._replace(weight=0.0) for place in begin[:-1]), begin[-1]]
     graph = walk(model, begin, _MOST_NODES)
-    left, slack, broken = model.budget.copy(), slack_of(model), None
+    left, room, broken = model.budget.copy(), slack(model.budget), None
     for step, node in enumerate(graph.roots):
-        over = graph.values[node, 1:, 0] > left + slack
+        over = graph.values[node, 1:, 0] > left + room
         if broken is None and over.any():
             broken = step, int(over.argmax())
         if step < len(way.history):
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
-            left, slack = (left - spent) / (model.discount or 1.0), slack / (model.discount or 1.0)
+            left, room = (left - spent) / (model.discount or 1.0), room / (model.discount or 1.0)
     node = graph.roots[-1]
-    keeps = _keeps(risks(graph), node, left + slack)
+    keeps = _keeps(risks(graph), node, left + room)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     options: list[tuple[Alternative, Verdict]] = []
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = (bounds or Bounds(model)).at(place.belief)
-        options = [(option, judge(option, action, attained, left, slack, keeps is True)) for option in found]
+        options = [(option, judge(option, action, attained, left, room, keeps is True)) for option in found]
     return Explanation(
         model=model,
         history=tuple(way.history),
@@ -256,7 +257,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
         belief=place.belief,
         action=None if action == ENDED else action,
         left=left,
-        slack=slack,
+        slack=room,
         reward=(attained, float(graph.values[node, 0, 1])),
         cost=graph.values[node, 1:],
         broken=broken,
@@ -274,10 +275,6 @@ def _keeps(risk: Risk, node: int, left: FloatArray) -> bool | None:
     return True if risk.whole[node] or np.isinf(left).all() else None
 
 
-def slack_of(model: CPOMDP) -> FloatArray:
-    """What rounding may do to what is left at the start, [K]; each step divides it by γ, as it does what is left."""
-    return 1e-9 * np.maximum(1.0, np.where(np.isfinite(model.budget), model.budget, 1.0))
-
-
-def _between(low: float, high: float) -> str:
-    return f"{low:.6g}" if high - low <= 1e-9 * max(1.0, abs(low)) else f"between {low:.6g} and {high:.6g}"
+def _between(low: float, high: float, *, unit: float = 1.0) -> str:
+    """A number or a range; below `unit` a difference counts as rounding by that, of a cost by its own size alone."""
+    return f"{low:.6g}" if high - low <= RELATIVE * max(unit, abs(high)) else f"between {low:.6g} and {high:.6g}"

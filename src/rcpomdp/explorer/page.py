@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import __version__
+from .. import __version__, tolerance
 from .._plain import finite
 from ..beliefs import Belief
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_marks, checked_scene
@@ -26,7 +26,6 @@ from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
 from .alternatives import Bounds
-from .explanation import slack_of
 from .risk import risks
 from .walk import HistoryGraph, belief_key, starts, walk
 
@@ -90,7 +89,7 @@ def page(
             "size": [model.n_states, model.n_actions, model.n_observations],
             "discount": model.discount,
             "budget": [finite(limit) for limit in model.budget],
-            "slack": slack_of(model).tolist(),
+            "slack": tolerance.slack(model.budget).tolist(),
             "costs": [str(name) for name in model.costs],
             "actions": [str(name) for name in model.actions],
             "observations": [str(name) for name in model.observations],
@@ -147,7 +146,7 @@ def _colours() -> str:
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
     risk = risks(graph)
     begin = starts(graph.model, side.policy, seed)
-    exact = bool((graph.values[:, :, 1] - graph.values[:, :, 0] <= 1e-9 * (1 + np.abs(graph.values[:, :, 0]))).all())
+    exact = _is_exact(graph)
     number = [beliefs.add(belief) for belief in graph.beliefs]
     return {
         "title": side.title,
@@ -164,6 +163,13 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "way": risk.way.ravel().tolist(),
         "whole": None if graph.complete else risk.whole.astype(int).tolist(),
     }
+
+
+def _is_exact(graph: HistoryGraph) -> bool:
+    """Whether rewards and costs to come are the same from below and from above, but for rounding."""
+    low, high = graph.values[:, :, 0], graph.values[:, :, 1]
+    reward = high[:, 0] - low[:, 0] <= 1e-9 * (1 + np.abs(low[:, 0]))
+    return bool(reward.all() and tolerance.same(low[:, 1:], high[:, 1:]).all())
 
 
 def _kind(policy: Policy[Any]) -> str:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import BoolArray, FloatArray, IntArray
+from ..tolerance import slack
 from .walk import ENDED, NOT_EXPLORED, HistoryGraph
 
 NO_WAY = -1
 _SWEEPS = 2_000
-_RELATIVE = 1e-9
 
 
 class Risk(NamedTuple):
@@ -38,19 +38,20 @@ def risks(graph: HistoryGraph) -> Risk:
     if not known or not graph.model.n_costs:
         return Risk(most, way, whole)
     owner, place, child = np.array([edge[:3] for edge in known]).T
-    now, tolerance = _costs_now(graph), _RELATIVE * np.maximum(1.0, expected)
+    now = _costs_now(graph)
 
     def ahead() -> FloatArray:
-        largest = np.full(most.shape, -np.inf)
+        largest = np.zeros(most.shape)
         np.maximum.at(largest, owner, most[child])
         return now + gamma * largest
 
     for _ in range(_SWEEPS):
         before, most = most, np.maximum(expected, ahead())
-        if (most <= before + (1 - gamma) * tolerance).all():
+        if (most <= before + (1 - gamma) * slack(most)).all():
             break
-    leads = now[owner] + gamma * most[child] >= (ahead() - tolerance)[owner]
-    leads &= (ahead() > expected + tolerance)[owner]
+    rounding = slack(most)
+    leads = now[owner] + gamma * most[child] >= (ahead() - rounding)[owner]
+    leads &= (ahead() > expected + rounding)[owner]
     for e in np.argsort([edge[3] for edge in known], kind="stable"):  # the likeliest is written last
         way[owner[e], leads[e]] = place[e]
     return Risk(most, way, whole)

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from .. import beliefs
 from .._types import AnyArray, FloatArray
 from ..beliefs import Belief
 from ..bounds import cost_fib_vectors, fib_vectors
-from ..evaluation import controller_values
+from ..evaluation import controller_values, solved
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, Policy
 
@@ -212,9 +211,7 @@ class _Walker:
                 elif self.nodes[e.node][3] != ENDED and bound is not None:
                     right[i] += model.discount * e.probability * bound.at(self.beliefs[self.nodes[e.node][2]])
         moves = sp.csc_array((data, (rows, columns)), shape=(len(explored), len(explored)))
-        system = sp.csc_array(sp.identity(len(explored), format="csc") - moves)
-        flat = splu(system).solve(np.ascontiguousarray(right.reshape(len(explored), -1)))
-        return np.asarray(flat.reshape(right.shape))
+        return solved(moves, right.reshape(len(explored), -1)).reshape(right.shape)
 
 
 class _AnyPolicy:

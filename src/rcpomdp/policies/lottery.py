@@ -14,8 +14,10 @@ import highspy
 import numpy as np
 
 from .._types import FloatArray, IntArray
+from ..tolerance import RELATIVE, spending_limit
 
-_ROUNDING = 1e-9  # relative to the budget: what lies this close to it keeps it
+_LEAST_WEIGHT = 1e-9  # a smaller one is rounding of none
+_MOST_BUDGETS = 1e9  # an option that costs more budgets than this has no part in a lottery
 _TIE = 1e-12  # relative: gains below this are rounding, and the plainer choice is kept
 
 
@@ -35,25 +37,27 @@ def best_lottery(values: FloatArray, budget: FloatArray, mixed: bool = True) -> 
     (array([1]), array([1.]))
     """
     limited = np.isfinite(budget)
-    rewards, costs, limit = values[:, 0], values[:, 1:][:, limited], budget[limited]
-    scale = np.abs(costs).max(axis=0, initial=0.0)
-    scale[scale == 0] = 1.0
-    limit = limit + _ROUNDING * np.minimum(scale, np.maximum(1.0, np.abs(limit)))
+    rewards, costs, limit = values[:, 0], values[:, 1:][:, limited], spending_limit(budget[limited])
     within = (costs <= limit).all(axis=1)
     best = _first_largest(np.where(within, rewards, -np.inf)) if within.any() else -1
     if mixed and limit.size == 1 and best >= 0:
         return _best_pair(rewards, costs[:, 0], float(limit[0]), within, best)
     if mixed and limit.size > 1:
-        found = _program(rewards, costs / scale, limit / scale)
+        found = _program(rewards, costs, budget[limited])
         if found is not None:
             return found
-    return np.array([best if best >= 0 else least_excess(rewards, costs / scale, limit / scale)]), np.ones(1)
+    if best < 0:
+        scale = np.abs(costs).max(axis=0, initial=0.0)
+        scale[scale == 0] = 1.0
+        best = least_excess(rewards, costs / scale, limit / scale)
+    return np.array([best]), np.ones(1)
 
 
 def least_excess(rewards: FloatArray, costs: FloatArray, limit: FloatArray) -> int:
     """The option that exceeds the budgets the least, all told; of equals the one of most reward."""
     excess = np.maximum(costs - limit, 0.0).sum(axis=1)
-    return _first_largest(np.where(excess <= excess.min() + _ROUNDING, rewards, -np.inf))
+    rounding = RELATIVE * np.where(costs > limit, np.maximum(costs, np.abs(limit)), 0.0).sum(axis=1)
+    return _first_largest(np.where(excess <= excess.min() + rounding, rewards, -np.inf))
 
 
 def _first_largest(rewards: FloatArray) -> int:
@@ -70,23 +74,28 @@ def _best_pair(
         share = (limit - costs[low, None]) / (costs[high] - costs[low, None])  # of the one beyond
         mixture = rewards[low, None] + share * (rewards[high] - rewards[low, None])
         i, j = divmod(int(mixture.argmax()), high.size)
-        if mixture[i, j] > rewards[best] + _TIE * abs(rewards[best]) and share[i, j] > _ROUNDING:
+        if mixture[i, j] > rewards[best] + _TIE * abs(rewards[best]) and share[i, j] > _LEAST_WEIGHT:
             pair, weights = np.array([low[i], high[j]]), np.array([1 - share[i, j], share[i, j]])
             order = pair.argsort()
             return pair[order], weights[order]
     return np.array([best]), np.ones(1)
 
 
-def _program(rewards: FloatArray, costs: FloatArray, limit: FloatArray) -> tuple[IntArray, FloatArray] | None:
-    """The linear program for any number of budgets; None if no lottery keeps them."""
-    n, n_rows = len(rewards), len(limit) + 1
+def _program(rewards: FloatArray, costs: FloatArray, budget: FloatArray) -> tuple[IntArray, FloatArray] | None:
+    """The linear program for any number of budgets, each in units of itself; None if no lottery keeps them."""
+    some = budget > 0
+    options = np.flatnonzero((costs[:, ~some] <= budget[~some]).all(axis=1))  # of nothing, nothing is spent
+    if not options.size:
+        return None
+    rewards, costs = rewards[options], np.minimum(costs[np.ix_(options, some)] / budget[some], _MOST_BUDGETS)
+    n, n_rows = len(rewards), 1 + costs.shape[1]
     program = highspy.HighsLp()
     program.num_col_, program.num_row_ = n, n_rows
     size = float(np.abs(rewards).max()) or 1.0
     program.col_cost_ = -rewards / size
     program.col_lower_, program.col_upper_ = np.zeros(n), np.ones(n)
     program.row_lower_ = np.concatenate([np.full(n_rows - 1, -highspy.kHighsInf), [1.0]])
-    program.row_upper_ = np.concatenate([limit, [1.0]])
+    program.row_upper_ = np.ones(n_rows)
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_ = np.arange(n + 1, dtype=np.int32) * n_rows
     program.a_matrix_.index_ = np.tile(np.arange(n_rows, dtype=np.int32), n)
@@ -94,10 +103,11 @@ def _program(rewards: FloatArray, costs: FloatArray, limit: FloatArray) -> tuple
     make: Any = highspy.Highs  # untyped
     solver = make()
     solver.silent()
+    solver.setOptionValue("primal_feasibility_tolerance", RELATIVE)
     solver.passModel(program)
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     weights = np.array(solver.getSolution().col_value)
-    drawn = np.flatnonzero(weights > _ROUNDING)
-    return drawn, weights[drawn] / weights[drawn].sum()
+    drawn = np.flatnonzero(weights > _LEAST_WEIGHT)
+    return options[drawn], weights[drawn] / weights[drawn].sum()

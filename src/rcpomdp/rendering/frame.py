@@ -11,6 +11,7 @@ import numpy as np
 from .._validation import count
 from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_marks, checked_scene
 from ..model import CPOMDP
+from ..tolerance import spending_limit
 from .story import Moment
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: 
 
     total = spent + price
     limited = math.isfinite(budget)
-    over = limited and total > budget + 1e-9 * max(1.0, budget)
+    over = total > spending_limit(budget)
     scale = max(budget if limited else 0.0, total) * 1.08 or 1.0
     of = f"of {budget:g}" if limited else "(unlimited)"
     now = f", {price:.3g} of it now" if price > 0 else ""

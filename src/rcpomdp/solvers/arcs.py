@@ -169,7 +169,7 @@ def _search(
             return TIME_LIMIT
         if search.out_of_memory:
             return MEMORY_LIMIT
-        with clock.slice() as work:
+        with clock.slice(lambda: search.engine.work) as work:
             search.search(inner_epsilon, work, next_price)
         if search.still and search.gap > inner_epsilon and not search.refine():
             return STALLED

@@ -29,6 +29,7 @@ from ..beliefs import Belief
 from ..errors import InputError
 from ..kernels import belief as belief_kernels
 from ..model import CPOMDP
+from ..tolerance import spending_limit
 from . import sarsop as unconstrained
 from .cgcp import ColumnGeneration
 from .engine import Engine, Objective
@@ -141,9 +142,8 @@ class ClosedLoopPolicy:
         if here in self._solved:
             return self._solved[here]
         clock = Slices(self.step_time)
-        limit = left + 1e-9 * np.maximum(1.0, left)
         start = engine.objective.costs if engine.objective.reward == 1.0 else None
-        generation = ColumnGeneration(engine, left, limit, self.epsilon, clock, start=start)
+        generation = ColumnGeneration(engine, left, spending_limit(left), self.epsilon, clock, start=start)
         status = generation.run(_ITERATIONS)
         if status == INTERRUPTED:
             raise KeyboardInterrupt

@@ -124,7 +124,7 @@ def _run(
         status = search.iterate(int(iterations), epsilon, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, model.spending_limit, mixed)
+    policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, model.budget, mixed)
     trace.append(search.point())
     reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     return Result(

@@ -28,7 +28,7 @@ class Points:
     def __init__(self, model: CPOMDP, n: int, rng: np.random.Generator, over: Callable[[], bool]) -> None:
         self.model = model
         self.beliefs = [beliefs.initial(model)]
-        self.left = [np.array(model.spending_limit)]  # [K] each: d
+        self.left = [np.array(model.budget)]  # [K] each: d
         self._dense = np.zeros((min(n, _ROOM), model.n_states))
         self._dense[0] = model.initial_belief
         self._grow(n, rng, over)

@@ -24,6 +24,7 @@ _POOR_TOLERANCE = 1e-8  # where that cannot be met
 _MOST_LOSS = 1e-6  # of reward, for a cost that is above its budget by rounding
 _LEAST_WEIGHT = 1e-11  # a smaller one is rounding of none
 _MOST_BUDGETS = 1e9  # a policy that costs more budgets than this has no part in a mixture
+_LEAST_UNITS = 1e-3  # a cost below so many units becomes the unit where the budget is 0
 _ROWS = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
@@ -43,7 +44,8 @@ class Master:
     budget : ĉ [K]; those that are infinite have no row
     limit : [K] the budget and a tolerance for rounding: what is within it is feasible
     reward_scale : size of rewards, which sets the LP's unit for them
-    units : [K] in which costs are counted; the budgets unless given, where the LP's tolerance is below that of `limit`
+    units : [K] in which costs are counted. Unless given, the budgets, where the LP's tolerance is below that of
+        `limit`; and where the budget is 0, the least cost of a column, which is too much
     """
 
     def __init__(
@@ -59,12 +61,25 @@ class Master:
         self.weights = np.zeros(0)
         self.pivots = 0  # simplex iterations of the last solve
         self._reward_unit = reward_scale or 1.0
-        self._units = np.where(budget > 0, budget, 1.0)[self.limited] if units is None else units[self.limited]
+        self._refines = units is None  # the unit where the budget is 0, as columns come
+        self._units = (np.where(budget > 0, budget, np.inf) if units is None else units)[self.limited]
         self._solver = self._build()
 
     def add(self, reward: float, cost: FloatArray) -> None:
         """A column: one more policy to mix."""
         self.columns.append((reward, cost))
+        paid = cost[self.limited]
+        small = (self.budget[self.limited] == 0) & (paid > 0) & (paid < _LEAST_UNITS * self._units)
+        if not self._refines or not small.any():
+            self._enter(reward, cost)
+            return
+        self._units[small] = paid[small]
+        self._solver = self._build()
+        for column in self.columns:
+            self._enter(*column)
+
+    def _enter(self, reward: float, cost: FloatArray) -> None:
+        """Put a column into the LP."""
         values = np.concatenate([[1.0], np.minimum(cost[self.limited] / self._units, _MOST_BUDGETS)])
         rows = np.arange(values.size, dtype=np.int32)
         worth = reward / self._reward_unit if self.feasible else 0.0
@@ -102,10 +117,16 @@ class Master:
         rewards, costs = (np.array(part) for part in zip(*self.columns, strict=True))
         dear = (costs[:, self.limited] > _MOST_BUDGETS * self._units).any(axis=1)
         weights = np.where((self.weights > _LEAST_WEIGHT) & ~(dear & ~dear.all()), self.weights, 0.0)
+        weights = self._free(weights, costs)
         weights /= weights.sum()
         if self.feasible:
             weights = _within(weights, rewards, costs, self.budget, _MOST_LOSS * self._reward_unit)
         return Mixture(weights, float(weights @ rewards), weights @ costs)
+
+    def _free(self, weights: FloatArray, costs: FloatArray) -> FloatArray:
+        """The weights without those by which the LP's tolerance exceeds a budget of 0, if others keep all budgets."""
+        free = np.where((costs[:, self.budget == 0] == 0).all(axis=1), weights, 0.0)
+        return free if free.any() and self.is_within(free @ costs / free.sum()) else weights
 
     def _build(self) -> Any:
         make: Any = highspy.Highs  # its stubs are partial

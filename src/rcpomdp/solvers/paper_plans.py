@@ -19,9 +19,9 @@ from ..kernels.store import CLASS
 from ..model import CPOMDP
 from .engine import Engine, Objective
 
-_EPSILON = 1e-3  # gap of the least cost, relative where that is above 1
+_EPSILON = 1e-3  # gap of the least cost, relative to it or to the largest cost of a step
 _WORK = 10**8  # steps of the search for it at most
-_TIE_BREAK = 1e-6  # most that breaking ties by reward may cost
+_TIE_BREAK = 1e-6  # most that breaking ties by reward may cost, relative to the largest cost of a step
 
 
 def least_cost_engine(model: CPOMDP, memory_limit: float) -> Engine:
@@ -29,7 +29,13 @@ def least_cost_engine(model: CPOMDP, memory_limit: float) -> Engine:
     most_reward, most_cost = (float(np.abs(gain).max()) / (1 - model.discount) for gain in (model.reward, model.cost))
     if not np.isfinite(1e6 * (most_reward + most_cost)):
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    return Engine(model, Objective(_TIE_BREAK / (most_reward or 1.0), np.ones(1)), memory_limit=memory_limit)
+    weight = _TIE_BREAK * _largest_cost(model) / (most_reward or 1.0)
+    return Engine(model, Objective(weight, np.ones(1)), memory_limit=memory_limit)
+
+
+def _largest_cost(model: CPOMDP) -> float:
+    """Of a step; 1 if nothing costs anything."""
+    return float(model.cost.max(initial=0.0)) or 1.0
 
 
 def minimise(engine: Engine, seconds: float) -> bool:
@@ -37,7 +43,7 @@ def minimise(engine: Engine, seconds: float) -> bool:
     deadline = time.perf_counter() + seconds
     try:
         while engine.work < _WORK and not engine.out_of_memory and time.perf_counter() < deadline:
-            epsilon = max(_EPSILON * max(1.0, -engine.upper), 4 * engine.slack)
+            epsilon = max(_EPSILON * max(_largest_cost(engine.model), -engine.upper), 4 * engine.slack)
             if engine.gap <= epsilon:
                 break
             engine.search(epsilon, _WORK // 100)

@@ -54,8 +54,18 @@ def totals(model: CPOMDP) -> tuple[FloatArray, FloatArray]:
 
 
 def margin(model: CPOMDP) -> float:
-    """Rounding, and what a budget's own tolerance is worth."""
+    """Of rewards: rounding, and what a budget's own tolerance is worth."""
     return _TOLERANCE * max(1.0, float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0)))
+
+
+def cost_margins(model: CPOMDP) -> FloatArray:
+    """Rounding of expected costs [K], by what a step can cost."""
+    return np.asarray(_TOLERANCE * model.cost.max(axis=(1, 2), initial=0.0))
+
+
+def margins(model: CPOMDP) -> FloatArray:
+    """Of reward and costs [1 + K]."""
+    return np.concatenate([[margin(model)], cost_margins(model)])
 
 
 @dataclass(frozen=True)

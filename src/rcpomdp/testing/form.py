@@ -14,7 +14,7 @@ from .._types import FloatArray
 from ..model import CPOMDP
 from ..solvers.result import INFEASIBLE, STATUSES, Result, TracePoint
 from .broken import FAULTS, RuleError, shown, told
-from .enclosure import margin, totals
+from .enclosure import cost_margins, margin, margins, totals
 
 
 def is_well_formed(model: CPOMDP, result: Result) -> None:
@@ -90,13 +90,13 @@ def _check_costs(model: CPOMDP, result: Result) -> None:
         if value is None and what in ("suffices", "needed"):
             continue
         array = numbers(value, what, model.n_costs)
-        if (array < -margin(model)).any():
+        if (array < -cost_margins(model)).any():
             raise RuleError(f"{what} is never negative, as no cost of the model is, but it is {shown(value)}")
         if what == "cost" and not np.isfinite(array).all():
             raise RuleError(f"cost is finite, not {shown(value)}")
     if result.needed is not None and result.suffices is not None:
         least, enough = np.asarray(result.needed), np.asarray(result.suffices)
-        if (least > enough + margin(model)).any():
+        if (least > enough + cost_margins(model)).any():
             raise RuleError(f"what is needed, {shown(least)}, is not more than what suffices, {shown(enough)}")
 
 
@@ -108,7 +108,7 @@ def _check_standard_error(model: CPOMDP, result: Result) -> None:
     if not np.isfinite(errors).all() or (errors < 0).any():
         raise RuleError(f"a standard error is finite and never negative, but it is {shown(errors)}")
     least, most = totals(model)
-    if (errors > most - least + margin(model)).any():
+    if (errors > most - least + margins(model)).any():
         raise RuleError(
             f"a standard error is at most what totals differ by, {shown(most - least)}, not {shown(errors)}"
         )

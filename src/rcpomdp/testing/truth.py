@@ -19,10 +19,11 @@ from ..evaluation import Evaluation, evaluate
 from ..kernels.rollout import Outcome
 from ..model import CPOMDP
 from ..solvers.result import INFEASIBLE, OPTIMAL, Result
+from ..tolerance import spending_limit
 from ..verification import MOST_PAIRS, Verification, verify
 from .broken import FAULTS, RuleError, told
 from .conduct import ran
-from .enclosure import Enclosure, margin, totals
+from .enclosure import Enclosure, margin, margins, totals
 
 _ERRORS = 5  # standard errors within which an estimate should lie
 _UNSEEN = 7.0  # -ln 0.001
@@ -58,8 +59,9 @@ def has_true_bounds(model: CPOMDP, result: Result, epsilon: float, optimum: Encl
 def is_possible(model: CPOMDP, result: Result) -> None:
     """Reward and costs lie where some policy's may."""
     least, most = totals(model)
-    for what, said, low, high in zip(_names(model), _said(result), least, most, strict=True):
-        if not low - margin(model) <= said <= high + margin(model):
+    rows = zip(_names(model), _said(result), least, most, margins(model), strict=True)
+    for what, said, low, high, room in rows:
+        if not low - room <= said <= high + room:
             raise RuleError(f"the {what} of any policy lies in [{low:.9g}, {high:.9g}], where {said:.9g} does not")
 
 
@@ -101,11 +103,11 @@ def is_worth_what_it_says(model: CPOMDP, result: Result, runs: Runs, exactly: bo
     least, most = totals(model)
     if exact is not None:
         found = np.array([exact.reward, *exact.cost])
-        _compare(model, said, found, exact.error + _ERRORS * errors + margin(model))
+        _compare(model, said, found, exact.error + _ERRORS * errors + margins(model))
         if exact.error <= _COARSE * float((most - least).max()):
             return
     unseen = _UNSEEN * (most - least) / runs.number
-    room = _ERRORS * np.hypot(errors, runs.error) + runs.beyond + unseen + margin(model)
+    room = _ERRORS * np.hypot(errors, runs.error) + runs.beyond + unseen + margins(model)
     _compare(model, said, runs.mean, room, f" in {runs.number} simulated runs")
 
 
@@ -121,20 +123,20 @@ def keeps_what_it_says(model: CPOMDP, result: Result, runs: Runs, exactly: bool,
         if found is not None and not found.verified:
             raise RuleError(f"an admissible policy is one that rc.verify confirms, but {found.problem}")
     if promised:
-        _spends_within(model, runs.spent, model.budget, "the budget of an admissible policy is", "a simulated run")
+        _spends_within(runs.spent, model.budget, "the budget of an admissible policy is", "a simulated run")
     if plan:
         return
     sure, what = np.asarray(result.sure_cost), "no history exceeds sure_cost,"
-    _spends_within(model, runs.spent, sure, what, "a simulated run")
+    _spends_within(runs.spent, sure, what, "a simulated run")
     if exactly and np.isfinite(sure).any():
         found = _verified(model, result.policy, {}, _FEW_PAIRS)
         if found is not None:
-            _spends_within(model, found.spent, sure, what, "one")
+            _spends_within(found.spent, sure, what, "one")
 
 
-def _spends_within(model: CPOMDP, spent: FloatArray, limit: FloatArray, what: str, who: str) -> None:
-    for most, allowed in zip(spent, limit, strict=True):
-        if most > allowed + margin(model):
+def _spends_within(spent: FloatArray, budget: FloatArray, what: str, who: str) -> None:
+    for most, allowed in zip(spent, budget, strict=True):
+        if most > spending_limit(allowed):
             raise RuleError(f"{what} {allowed:.9g}, but {who} spends {most:.9g}")
 
 

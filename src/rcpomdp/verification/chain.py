@@ -109,12 +109,12 @@ class Chain:
         flow, tail, steps = np.zeros(self.size), math.inf, 0
         flow[: self.start.size] = self.start
         backward = self.matrix.T
-        while steps < _STEPS and tail > 1e-13 * max(1.0, float(size.max())):
+        while steps < _STEPS and tail > 1e-13 * float(size.max()):
             total += gain @ flow
             size += np.abs(gain) @ flow
             flow = gamma * (backward @ flow)
             tail, steps = float(flow.sum()) * largest, steps + 1
-        if tail > 1e-13 * max(1.0, float(size.max())) and self.size <= _SOLVABLE:
+        if tail > 1e-13 * float(size.max()) and self.size <= _SOLVABLE:
             system = sp.csc_array(sp.identity(self.size, format="csc") - gamma * backward)
             visits = splu(system).solve(flow)
             total += gain @ visits
@@ -122,22 +122,22 @@ class Chain:
             tail = float(np.abs(flow - system @ visits).sum()) * largest
         return total, tail + EPS * (steps + 8) * float(size.max())
 
-    def expected_costs(self) -> tuple[FloatArray, float]:
-        """Expected costs from each pair on, [K, pairs], and how far above them the truth may be."""
+    def expected_costs(self) -> tuple[FloatArray, FloatArray]:
+        """Expected costs from each pair on, [K, pairs], and how far above them the truth may be, [K]."""
         gamma = self.model.discount
         gain = self.model.cost[:, self.state, self.action].T
         if not self.size:
-            return gain.T, 0.0
+            return gain.T, np.zeros(self.model.n_costs)
         x = np.zeros_like(gain)
         if self.size <= _SOLVABLE:
             x = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * self.matrix)).solve(gain)
         for _ in range(_STEPS):
             after = gain + gamma * (self.matrix @ x)
-            left = float(np.abs(after - x).max()) * gamma / (1 - gamma)
+            left: FloatArray = np.abs(after - x).max(axis=0) * gamma / (1 - gamma)
             x = after
-            if left <= 1e-12 * max(1.0, float(x.max())) or self.size <= _SOLVABLE:
+            if (left <= 1e-12 * x.max(axis=0)).all() or self.size <= _SOLVABLE:
                 break
-        return x.T, left + 8 * EPS * float(x.max()) / (1 - gamma)
+        return x.T, left + 8 * EPS * x.max(axis=0) / (1 - gamma)
 
 
 def entries(pointer: AnyArray, rows: AnyArray) -> tuple[IntArray, IntArray]:

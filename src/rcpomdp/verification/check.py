@@ -20,6 +20,7 @@ from .plan_set import Fault, prove
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
+_DIGITS = 1e-6  # relative: a claim that agrees so far is not contradicted
 _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
 
 
@@ -212,13 +213,13 @@ class _Claims(NamedTuple):
         return next(self._contradictions(found), None)
 
     def _contradictions(self, found: Verification) -> Iterator[str]:
-        def far(claimed: float | None, exact: float) -> bool:
-            return claimed is not None and abs(claimed - exact) > found.error + 1e-6 * max(1.0, abs(exact))
+        def far(claimed: float | None, exact: float, unit: float = 1.0) -> bool:
+            return claimed is not None and abs(claimed - exact) > found.error + _DIGITS * max(unit, abs(exact))
 
-        def above(low: float | None, high: float | None, error: float = 0.0) -> bool:
+        def above(low: float | None, high: float | None, error: float = 0.0, unit: float = 1.0) -> bool:
             if low is None or high is None:
                 return False
-            return low > high + error + 1e-6 * max(1.0, min(abs(low), abs(high)))
+            return low > high + error + _DIGITS * max(unit, min(abs(low), abs(high)))
 
         if found.note == _AT_LEAST:
             yield from self._unproven(found, above)
@@ -232,12 +233,12 @@ class _Claims(NamedTuple):
         if far(self.reward, found.reward):
             yield f"the policy's reward is {found.reward:.9g}, not {self.reward:.9g} as claimed"
         for claimed, sure, cost, spent in zip(self.cost, self.sure_cost, found.cost, found.spent, strict=True):
-            if far(claimed, float(cost)):
+            if far(claimed, float(cost), unit=0.0):
                 yield f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
-            if above(float(spent), sure):
+            if above(float(spent), sure, unit=0.0):
                 yield f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
 
-    def _unproven(self, found: Verification, above: Callable[[float | None, float | None], bool]) -> Iterator[str]:
+    def _unproven(self, found: Verification, above: Callable[..., bool]) -> Iterator[str]:
         """The claims that go beyond bounds which are all that is known."""
         if above(self.lower, self.upper):
             yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
@@ -248,5 +249,5 @@ class _Claims(NamedTuple):
         if above(found.reward, self.upper):
             yield f"the policy's reward is at least {found.reward:.9g}, above the claimed upper bound {self.upper:.9g}"
         for sure, most in zip(self.sure_cost, found.most_spent, strict=True):
-            if above(float(most), sure):
+            if above(float(most), sure, unit=0.0):
                 yield f"no history is claimed to spend more than {sure:.9g}, and {most:.9g} is proven"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._types import AnyArray, FloatArray
+from ..tolerance import same
 from .chain import Chain, entries
 from .worst import Worst, worst
 
@@ -182,7 +183,7 @@ class Pairs:
         """What some history spends and what none exceeds, brought together by walking the worst pairs."""
         for _ in range(_ROUNDS):
             low, high, _, by_high = self._range()
-            apart = np.flatnonzero(high - low > 1e-9 * np.maximum(1.0, high)).tolist()
+            apart = np.flatnonzero(~same(low, high)).tolist()
             if self._full(most) or not apart:
                 break
             before = self.expanded

@@ -69,7 +69,8 @@ class _Check:
         most = dearest / (1 - self.gamma)
         for k in self.limited.tolist():
             left = max(float(policy.budget[k]) * (1 + _COST_ROUNDING), float(policy.sure_cost[start, k]))
-            spread = 1 + np.log(max(1.0, float(policy.sure_cost[:, k].max()) / max(left, EPS)))
+            dear = float(policy.sure_cost[:, k].max())
+            spread = 1 + np.log(dear / left) if dear > left > 0 else 1.0
             most[k] = min(most[k], left * (1 + self.blurred + self.eta[k] * spread / (1 - self.gamma)))
         for k in np.flatnonzero(most > self.model.spending_limit).tolist():
             which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""

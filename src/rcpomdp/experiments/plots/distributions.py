@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..._types import FloatArray
+from ...tolerance import spending_limit
 from ..record import Record
 from ..summaries import Group, Row, budget_text, groups, label
 from . import style
@@ -92,6 +93,6 @@ def _words(row: Row) -> str:
     reward = _runs(row, lambda record: record.run_reward)
     told = f"reward from {reward.min():.3g} to {reward.max():.3g}, mean {reward.mean():.3g}"
     if row.cell.budget:
-        over = _runs(row, lambda record: np.any(record.run_cost > np.array(record.cell.budget) + 1e-9, axis=1))
+        over = _runs(row, lambda record: np.any(record.run_cost > spending_limit(record.cell.budget), axis=1))
         told += f", a cost above the budget in {over.mean():.1%} of runs"
     return told

@@ -30,7 +30,7 @@ function gauge(place, node, k) {
     h("span", { class: "muted" }, "expects to spend ", number(`expected-${k}`, expected, range([expected, most]))));
   if (!Number.isFinite(left)) return h("div", { class: "gauge" }, line);
   const over = expected > left + place.slack[k];
-  const scale = Math.max(place.budget[k], left, expected, 1e-9) * 1.04;
+  const scale = Math.max(place.budget[k], left, expected) * 1.04 || 1;
   const at = (x) => `${Math.max(0, Math.min(100, (100 * x) / scale))}%`;
   const words = `${shown(left)} of ${name} left, ${range([expected, most])} expected${over ? ": more than is left" : ""}`;
   return h("div", { class: `gauge${over ? " over" : ""}` },

@@ -135,7 +135,8 @@ function riskAt(place) {
   let worst = { excess: -Infinity, k: -1 };
   for (let k = 0; k < K; k++) {
     if (!Number.isFinite(place.left[k])) continue;
-    const excess = ((s.most[place.node * K + k] - place.left[k]) * place.scale) / Math.max(1e-9, Math.abs(place.budget[k]));
+    const beyond = (s.most[place.node * K + k] - place.left[k]) * place.scale;
+    const excess = beyond && beyond / place.budget[k]; // beyond a budget of 0 all is infinitely far
     if (excess > worst.excess) worst = { excess, k };
   }
   if (worst.k < 0 && K) worst = { excess: -Infinity, k: 0 };
