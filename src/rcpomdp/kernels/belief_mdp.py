@@ -1,8 +1,9 @@
 """Value iteration over (belief, budget level) where beliefs are few: bounds from above and from below at once.
 
 ``U(b, d_l) = max_a R(b, a) + γ Σ_o p(o) U(b', ⌈(d_l − C(b, a))/γ⌉)`` is at least V*, as what is left is rounded up;
-``L(b, d_l) = max_a R(b, a) + γ Σ_o p(o) L(b', ⌊(d_l − C(b, a))/γ⌋)``, or what one action for ever earns where it is sure
-to stay within d_l, is at most V*. Whenever it is stopped, U started above stays above, and L started below stays below.
+``L(b, d_l) = max_a R(b, a) + γ Σ_o p(o) L(b', ⌊(d_l − C(b, a))/γ⌋)``, or what a policy that knows no budget earns where
+it is sure to stay within d_l, is at most V*. Whenever it is stopped, U started above stays above, and L started below
+stays below.
 
 A level of several costs is one number; that of the last cost runs fastest.
 """
@@ -18,28 +19,29 @@ from .jit import inner, kernel
 
 NONE = -1
 SNAP = 1e-13  # relative difference below which a budget is rounding of a level, from above
-_SNAP_BELOW = 1e-14  # the same from below: all such differences of a history together are far below the tolerance
 
 
 class BeliefMDP(NamedTuple):
     """Beliefs, closed under all that can follow, by number."""
 
     discount: float
+    snap: float  # the same as `SNAP` from below: all differences of a history together are far below the tolerance
     reward: FloatArray  # [N, A]
     cost: FloatArray  # [N, A, K]
     first: IntArray  # [N*A + 1] edges of (belief, action)
     child: IndexArray
     chance: FloatArray
     need: FloatArray  # [N, A, K] no policy that starts with the action has a sure cost below this
-    steady: FloatArray  # [N, A] what an action for ever earns
-    sure: FloatArray  # [N, A, K] sure cost of that
+    steady: IntArray  # [N, P] actions of policies that know no budget
+    worth: FloatArray  # [N, P] what they earn
+    sure: FloatArray  # [N, P, K] their sure costs
 
 
 class Grid(NamedTuple):
     """Levels of each cost; at the last one a budget is as good as none."""
 
     value: FloatArray  # [K, most] increasing, from 0
-    count: IntArray  # [K]
+    counts: IntArray  # [K]
     stride: IntArray  # [K]
 
 
@@ -62,8 +64,8 @@ class Room(NamedTuple):
 @inner
 def _fill_parts(m: BeliefMDP, g: Grid, w: Room, i: int, a: int) -> None:
     """Write where the levels of each cost lead, rounded up and down; NONE if they are below what is needed."""
-    for k in range(g.count.size):
-        n, above = g.count[k], 0
+    for k in range(g.counts.size):
+        n, above = g.counts[k], 0
         for at in range(n):
             d = g.value[k, at]
             w.part[0, k, at] = NONE
@@ -74,8 +76,8 @@ def _fill_parts(m: BeliefMDP, g: Grid, w: Room, i: int, a: int) -> None:
             while above < n - 1 and (at == n - 1 or g.value[k, above] < rest * (1.0 - SNAP)):
                 above += 1
             w.part[0, k, at] = above * g.stride[k]
-            if d * (1.0 + _SNAP_BELOW) >= m.cost[i, a, k]:
-                within = at == n - 1 or g.value[k, above] <= rest * (1.0 + _SNAP_BELOW)
+            if d * (1.0 + m.snap) >= m.cost[i, a, k]:
+                within = at == n - 1 or g.value[k, above] <= rest * (1.0 + m.snap)
                 w.part[1, k, at] = (above if within else above - 1) * g.stride[k]
 
 
@@ -85,34 +87,34 @@ def _fill_to(g: Grid, w: Room) -> None:
     for side in range(2):
         to, n = w.to[side], 1
         to[0] = 0
-        for k in range(g.count.size - 1, -1, -1):
-            for at in range(g.count[k] - 1, -1, -1):  # what is there already is overwritten last
+        for k in range(g.counts.size - 1, -1, -1):
+            for at in range(g.counts[k] - 1, -1, -1):  # what is there already is overwritten last
                 part = w.part[side, k, at]
                 for level in range(n):
                     to[at * n + level] = to[level] + part if part != NONE and to[level] != NONE else NONE
-            n *= g.count[k]
+            n *= g.counts[k]
 
 
 @inner
-def _is_within(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> bool:
-    """Whether an action for ever surely stays within a level."""
-    for k in range(g.count.size):  # noqa: SIM110 - compiled code has no all()
-        if m.sure[i, a, k] > g.value[k, (level // g.stride[k]) % g.count[k]]:
+def _is_within(m: BeliefMDP, g: Grid, i: int, policy: int, level: int) -> bool:
+    """Whether a policy that knows no budget surely stays within a level."""
+    for k in range(g.counts.size):  # noqa: SIM110 - compiled code has no all()
+        if m.sure[i, policy, k] > g.value[k, (level // g.stride[k]) % g.counts[k]]:
             return False
     return True
 
 
 @kernel
 def start(m: BeliefMDP, g: Grid, y: Bounds, hint: FloatArray) -> None:
-    """Start from bounds without a budget, and from one action for ever."""
+    """Start from bounds without a budget, and from policies that know none."""
     for i in range(y.upper.shape[0]):
         for level in range(y.upper.shape[1]):
             y.upper[i, level] = hint[i]
             y.lower[i, level] = -np.inf
-        for a in range(m.reward.shape[1]):
+        for policy in range(m.worth.shape[1]):
             for level in range(y.upper.shape[1]):
-                if m.steady[i, a] > y.lower[i, level] and _is_within(m, g, i, a, level):
-                    y.lower[i, level] = m.steady[i, a]
+                if m.worth[i, policy] > y.lower[i, level] and _is_within(m, g, i, policy, level):
+                    y.lower[i, level] = m.worth[i, policy]
 
 
 @inner
@@ -142,8 +144,14 @@ def _back_up(m: BeliefMDP, g: Grid, y: Bounds, w: Room, i: int) -> float:
                 w.best[0, level] = max(w.best[0, level], above[level])
             if down[level] != NONE:
                 w.best[1, level] = max(w.best[1, level], below[level])
+    return _take_up(y, w, i)
+
+
+@inner
+def _take_up(y: Bounds, w: Room, i: int) -> float:
+    """Bounds only come closer to each other; return the largest change."""
     change = 0.0
-    for level in range(n_levels):
+    for level in range(y.upper.shape[1]):
         if w.best[0, level] < y.upper[i, level]:
             change = max(change, y.upper[i, level] - w.best[0, level])
             y.upper[i, level] = w.best[0, level]
@@ -175,12 +183,12 @@ def refine(g: Grid, before: Bounds, y: Bounds, above: IntArray, below: IntArray)
 def _level_below(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> int:
     """The level that an action leads to, rounded down; NONE if it cannot be paid."""
     to = 0
-    for k in range(g.count.size):
-        n, at = g.count[k], (level // g.stride[k]) % g.count[k]
+    for k in range(g.counts.size):
+        n, at = g.counts[k], (level // g.stride[k]) % g.counts[k]
         d = g.value[k, at]
-        if d * (1.0 + _SNAP_BELOW) < m.cost[i, a, k] or d < m.need[i, a, k] * (1.0 - SNAP):
+        if d * (1.0 + m.snap) < m.cost[i, a, k] or d < m.need[i, a, k] * (1.0 - SNAP):
             return NONE
-        rest = max(d - m.cost[i, a, k], 0.0) / m.discount * (1.0 + _SNAP_BELOW)
+        rest = max(d - m.cost[i, a, k], 0.0) / m.discount * (1.0 + m.snap)
         low, high = 0, n - 1
         while low < high:  # the last level that is not above the rest
             middle = (low + high + 1) // 2
@@ -194,11 +202,11 @@ def _level_below(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> int:
 
 @inner
 def _best_choice(m: BeliefMDP, g: Grid, y: Bounds, i: int, level: int) -> tuple[int, int]:
-    """The action that attains the lower bound at (belief, level), and the level that follows, NONE if it is for ever."""
+    """What attains the lower bound at (belief, level): an action and the level that follows, or a policy and NONE."""
     n_actions, best, most, to = m.reward.shape[1], NONE, -np.inf, NONE
-    for a in range(n_actions):
-        if m.steady[i, a] > most and _is_within(m, g, i, a, level):
-            best, most, to = a, m.steady[i, a], NONE
+    for policy in range(m.worth.shape[1]):
+        if m.worth[i, policy] > most and _is_within(m, g, i, policy, level):
+            best, most = policy, m.worth[i, policy]
     for a in range(n_actions):
         after = _level_below(m, g, i, a, level)
         if after == NONE:
@@ -217,24 +225,28 @@ def follow_best(
 ) -> tuple[int, int]:
     """Number the (belief, level) that the best choices lead to from ``queue[0]``, up to the room there is.
 
-    Node i*(L + A) + l is a belief with a level, or from l = L on with action l − L for ever. Write the action of each,
-    and its successors, one for each edge. Return how many nodes there are, and how many of them are done.
+    Node i*(L + P) + l is a belief with a level, or from l = L on with policy l − L. Write the action of each, and its
+    successors, one for each edge. Return how many nodes there are, and how many of them are done.
     """
     n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
-    width = n_levels + n_actions
+    width = n_levels + m.worth.shape[1]
     count, done, links = 1, 0, 0
     number[queue[0]] = 0
     while done < count:
         i, level = queue[done] // width, queue[done] % width
-        a, to = level - n_levels, NONE
+        policy, to = level - n_levels, NONE
+        a = m.steady[i, max(policy, 0)]
         if level < n_levels:
             a, to = _best_choice(m, g, y, i, level)
+            if to == NONE:
+                policy = a
+                a = m.steady[i, policy]
         first, last = m.first[i * n_actions + a], m.first[i * n_actions + a + 1]
         if count + last - first > queue.size or links + last - first > link.size:
             break
         action[done] = a
         for e in range(first, last):
-            node = m.child[e] * width + (to if to != NONE else n_levels + a)
+            node = m.child[e] * width + (to if to != NONE else n_levels + policy)
             if number[node] == NONE:
                 number[node] = count
                 queue[count] = node
@@ -262,7 +274,7 @@ def raise_needs(m: BeliefMDP, sweeps: int) -> None:
                         worst = max(worst, least)
                     need = m.cost[i, a, k] + m.discount * worst
                     if need > m.need[i, a, k]:
-                        moved = moved or need > m.need[i, a, k] * (1.0 + 1e-12)
+                        moved = moved or need > m.need[i, a, k] * (1.0 + 1e-14)
                         m.need[i, a, k] = need
         if not moved:
             break
@@ -270,19 +282,34 @@ def raise_needs(m: BeliefMDP, sweeps: int) -> None:
 
 @kernel
 def settle_sure(m: BeliefMDP, sweeps: int) -> None:
-    """Lower the sure costs of one action for ever, ``C(b, a) + γ max_o w_a(b')``, from above."""
+    """Lower the sure costs of policies, ``C(b, π(b)) + γ max_o w(b')``, from above; what never costs anything has 0."""
     n_actions = m.reward.shape[1]
-    for _ in range(sweeps):
-        moved = False
-        for i in range(m.reward.shape[0] - 1, -1, -1):
-            for a in range(n_actions):
-                for k in range(m.cost.shape[2]):
-                    worst = 0.0
+    for policy in range(m.worth.shape[1]):
+        for k in range(m.cost.shape[2]):
+            costly = np.zeros(m.reward.shape[0], dtype=np.bool_)
+            moved = True
+            while moved:
+                moved = False
+                for i in range(m.reward.shape[0] - 1, -1, -1):
+                    a = m.steady[i, policy]
+                    if costly[i]:
+                        continue
+                    found = m.cost[i, a, k] > 0.0
                     for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
-                        worst = max(worst, m.sure[m.child[e], a, k])
+                        found = found or costly[m.child[e]]
+                    costly[i] = found
+                    moved = moved or found
+            for i in range(m.reward.shape[0]):
+                m.sure[i, policy, k] = m.sure[i, policy, k] if costly[i] else 0.0
+            for _ in range(sweeps):
+                moved = False
+                for i in range(m.reward.shape[0] - 1, -1, -1):
+                    a, worst = m.steady[i, policy], 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        worst = max(worst, m.sure[m.child[e], policy, k])
                     sure = m.cost[i, a, k] + m.discount * worst
-                    if sure < m.sure[i, a, k]:
-                        moved = moved or sure < m.sure[i, a, k] * (1.0 - 1e-12)
-                        m.sure[i, a, k] = sure
-        if not moved:
-            break
+                    if sure < m.sure[i, policy, k]:
+                        moved = moved or sure < m.sure[i, policy, k] * (1.0 - 1e-14)
+                        m.sure[i, policy, k] = sure
+                if not moved:
+                    break

@@ -24,7 +24,7 @@ def by_reference(value: _Tuple) -> _Tuple:
     return value
 
 
-class _Reference(_types.Type):  # type: ignore[misc]  # numba is untyped
+class _Reference(_types.Type):  # type: ignore[misc]  # numba is untyped, here and below
     """The type of a reference to a named tuple."""
 
     def __init__(self, held: Any) -> None:
@@ -40,7 +40,7 @@ class _ReferenceModel(_extending.models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(models, reference, models.lookup(reference.held).get_value_type().as_pointer())
 
 
-@_extending.type_callable(by_reference)
+@_extending.type_callable(by_reference)  # type: ignore[untyped-decorator]
 def _typed(_context: Any) -> Any:
     def reference(value: Any) -> Any:
         return _Reference(value) if isinstance(value, _types.BaseNamedTuple) else None
@@ -48,7 +48,7 @@ def _typed(_context: Any) -> Any:
     return reference
 
 
-@_extending.lower_builtin(by_reference, _types.BaseNamedTuple)
+@_extending.lower_builtin(by_reference, _types.BaseNamedTuple)  # type: ignore[untyped-decorator]
 def _stored(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
     return _cgutils.alloca_once_value(builder, values[0])
 
@@ -69,7 +69,7 @@ class _Fields(_templates.AttributeTemplate):  # type: ignore[misc]
         return _field(reference, name)[1]
 
 
-@_extending.lower_getattr_generic(_Reference)
+@_extending.lower_getattr_generic(_Reference)  # type: ignore[untyped-decorator]
 def _load(context: Any, builder: Any, reference: _Reference, pointer: Any, name: str) -> Any:
     place, found = _field(reference, name)
     at = _cgutils.gep_inbounds(builder, pointer, 0, place)

@@ -23,6 +23,8 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, blind
 from . import sarsop as unconstrained
 from .arcs_paper import arcs_paper
+from .belief_mdp import few_beliefs, solve_few
+from .belief_mdp import load_kernels as load_belief_mdp_kernels
 from .budget_storage import most_spent
 from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
@@ -94,9 +96,12 @@ def arcs(
     if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
         unconstrained.load_kernels()  # it may be needed too
     point_based.load_kernels()
+    load_belief_mdp_kernels()
     clock = Slices(time_limit)
-    if options is None and act_time is None and is_noisy(model, np.array(model.spending_limit)):
-        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress)
+    if options is None and act_time is None:
+        found = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
+        if found is not None:
+            return found
     options = options or ArcsOptions()
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
@@ -106,6 +111,23 @@ def arcs(
     if act_time is None or not result.admissible:
         return result
     return replace(result, policy=OnlinePolicy(search, search.best_course, act_time, epsilon))
+
+
+def _by_kind(
+    model: CPOMDP,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result | None:
+    """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither."""
+    few = few_beliefs(model, memory_limit, lambda: clock.over)
+    if few is not None:
+        return solve_few(few, epsilon, clock, memory_limit, seed, progress)
+    if is_noisy(model, np.array(model.spending_limit)):
+        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress)
+    return None
 
 
 def _solve(

@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
 from .._types import FloatArray, IndexArray, IntArray
-from ..bounds.blind import blind_vectors
 from ..kernels import belief_mdp as kernels
 from ..kernels.belief_mdp import NONE, BeliefMDP, Bounds, Grid, Room
 from ..kernels.pointbased.beliefs import SAME, expand_all
@@ -28,9 +28,9 @@ from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIM
 from .smallest import smallest_model
 from .stopping import Slices
 
-_MOST_BELIEFS = 1000
+_MOST_STATES, _MOST_BELIEFS = 2000, 1000
 _LOOK = SearchOptions(informed="fib", informed_levels=False)
-_FIRST = 256  # levels of all costs together, to begin with
+_FIRST = 256  # levels of a cost, to begin with; if there are two, the square root of 16 times as many
 _FINER = 4  # times as many levels in the next grid
 _DEPTH, _DEEPER = 4.0, 1.0  # levels go down to the budget's e^-4-th part, and deeper in each grid
 _STEP_COSTS = 64  # different costs of a step that levels are made for
@@ -38,6 +38,7 @@ _SWEEPS = 10_000  # until sure costs are settled, at most
 _SETTLED = 0.25  # share of the gap that further sweeps must promise
 _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-15  # relative error of the policy's totals
+_BLINK = 0.05  # seconds between points of the trace
 _MOST_COSTS = 2  # budgets that a grid can have; with more it is too coarse
 
 
@@ -51,7 +52,6 @@ class FewBeliefs:
         # What is allowed for rounding is for rounding: levels start from the budget itself.
         self.budget = np.minimum(self.budget, np.asarray(search.model.budget)[self.limited])
         self.mdp, self.hint, self._observation = _belief_mdp(search, self.limited)
-        kernels.raise_needs(self.mdp, _SWEEPS)
         kernels.settle_sure(self.mdp, _SWEEPS)
         self.grids = 0
         self.sweeps = 0
@@ -85,7 +85,7 @@ class FewBeliefs:
     @property
     def slack(self) -> float:
         """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound."""
-        largest = max(float(np.abs(self.hint).max()), float(np.abs(self.mdp.steady).max()))
+        largest = max(float(np.abs(self.hint).max()), float(np.abs(self.mdp.worth).max()))
         return 8 * SAME * (largest + float(np.abs(self.mdp.reward).max())) / (1 - self.model.discount)
 
     def sweep(self) -> float:
@@ -107,7 +107,7 @@ class FewBeliefs:
     def _lay_out(self) -> None:
         """Levels for the next grid, and room for its bounds."""
         k, depth = len(self.limited), _DEPTH + _DEEPER * self.grids
-        n = max(3, round((_FIRST * _FINER**self.grids) ** (1 / k)))
+        n = round((_FIRST * 16 ** (k - 1) * _FINER**self.grids) ** (1 / k))
         values = [self._levels(j, n, depth) for j in range(k)]
         count = np.array([len(v) for v in values], dtype=np.int64)
         value = np.full((k, int(count.max())), np.inf)
@@ -125,29 +125,36 @@ class FewBeliefs:
             np.empty((2, *value.shape), dtype=np.int64),
         )
         self._root = sum(
-            int(np.searchsorted(v, b * (1 - 1e-12))) * int(s) for v, b, s in zip(values, self.budget, stride, strict=True)
+            int(np.searchsorted(v, b * (1 - 1e-12))) * int(s)
+            for v, b, s in zip(values, self.budget, stride, strict=True)
         )
 
     def _levels(self, j: int, n: int, depth: float) -> FloatArray:
         """About n levels of a cost, from 0 to what is as good as unlimited."""
         costs = np.unique(self.mdp.cost[..., j])[:_STEP_COSTS]
         values = level_values(float(self.budget[j]), costs, self.model.discount, float(self.cap[j]), n, depth)
-        if self.grids and self.grid.count[j] > 1:  # those of the grid before stay: bounds are taken over
-            values = np.union1d(values, self.grid.value[j, 1 : self.grid.count[j] - 1])
+        if self.grids and self.grid.counts[j] > 1:  # those of the grid before stay: bounds are taken over
+            values = np.union1d(values, self.grid.value[j, 1 : self.grid.counts[j] - 1])
+        least = np.unique(self.mdp.need[..., j].min(axis=1))  # a budget of just what is needed must not be rounded down
+        if len(least) <= n:
+            values = np.union1d(values, least)
         inside = values[(values > 0) & (values < self.cap[j])]
         return np.concatenate([[0.0], inside, [self.cap[j]]])
 
     # The policy
 
     def controller(self) -> tuple[ControllerPolicy, float, FloatArray, FloatArray]:
-        """The policy that attains the lower bound, with its exact reward, costs and sure costs."""
-        width, n_actions = self.bounds.upper.shape[1] + self.model.n_actions, self.model.n_actions
-        room = _NODES
+        """The policy that attains the lower bound, with its exact reward, costs and sure costs.
+
+        While nothing is known to keep the budget, it is the policy that needs the least share of it.
+        """
+        n_levels, n_actions = self.bounds.upper.shape[1], self.model.n_actions
+        width, room = n_levels + self.mdp.worth.shape[1], _NODES
         while True:
             number = np.full(self.n_beliefs * width, NONE, dtype=np.int32)
             queue, actions = (np.zeros(room, dtype=np.int64) for _ in range(2))
             link = np.empty(room * self.model.n_observations, dtype=np.int64)
-            queue[0] = self._root
+            queue[0] = self._root if self.lower > -np.inf else width - 1
             count, done = kernels.follow_best(self.mdp, self.grid, self.bounds, number, queue, actions, link)
             if done == count:
                 break
@@ -181,7 +188,7 @@ class FewBeliefs:
 
 def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP, FloatArray, IndexArray]:
     """The MDP of the beliefs there are, what they are worth at most without a budget, and the edges' observations."""
-    s, model = search.parts, search.ordered
+    s = search.parts
     b, n, n_actions = s.beliefs, int(s.counts["beliefs"][0]), search.model.n_actions
     info = b.info[:n]
     rows = info["row"]
@@ -189,33 +196,48 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
     first = np.concatenate([[0], np.cumsum(degree.ravel())]).astype(np.int64)
     at = np.repeat(b.edge[rows].ravel() - first[:-1], degree.ravel()) + np.arange(first[-1])
     cost = np.ascontiguousarray(np.moveaxis(b.cost[rows][:, limited], 1, 2))
-    blind = blind_vectors(model, model.reward[None])[:, 0]  # [A, S]
     corner = s.informed.corner[0, -1]  # [S, A]
-    steady, hint = np.empty((n, n_actions)), np.empty(n)
+    hint = np.empty(n)
     for i, (start, size) in enumerate(zip(info["offset"].tolist(), info["size"].tolist(), strict=True)):
-        states, p = b.state[start : start + size], b.prob[start : start + size]
-        steady[i] = blind[:, states] @ p
-        hint[i] = (p @ corner[states]).max()
-    sure = s.plans.sure[: (len(s.space.start) - 1) * n_actions].reshape(-1, n_actions, search.model.n_costs)
+        hint[i] = (b.prob[start : start + size] @ corner[b.state[start : start + size]]).max()
     mdp = BeliefMDP(
         discount=search.model.discount,
+        snap=min(1e-12, 1e-10 * (1 - search.model.discount)),
         reward=np.ascontiguousarray(b.reward[rows]),
         cost=cost,
         first=first,
         child=np.ascontiguousarray(b.edge_child[at]),
         chance=np.ascontiguousarray(b.edge_prob[at]),
         need=cost.copy(),
-        steady=steady,
-        sure=np.ascontiguousarray(sure[info["cls"]][..., limited]),
+        steady=np.tile(np.arange(n_actions + 1), (n, 1)),
+        worth=np.empty((n, n_actions + 1)),
+        sure=np.tile(search.cap[limited], (n, n_actions + 1, 1)),
     )
+    kernels.raise_needs(mdp, _SWEEPS)
+    # One action for ever, and last what needs the least share of the budget.
+    mdp.steady[:, -1] = (mdp.need / np.maximum(search.budget[limited], 1e-300)).max(axis=2, initial=0.0).argmin(axis=1)
+    for policy, actions in enumerate(mdp.steady.T):
+        mdp.worth[:, policy] = _worth(mdp, actions)
     return mdp, hint, b.edge_obs[at]
+
+
+def _worth(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
+    """What a policy over beliefs earns, [N]."""
+    n = len(actions)
+    pairs = np.arange(n) * mdp.reward.shape[1] + actions
+    degree = mdp.first[pairs + 1] - mdp.first[pairs]
+    edges = np.repeat(mdp.first[pairs] - np.cumsum(degree) + degree, degree) + np.arange(degree.sum())
+    step = sp.csr_array((mdp.chance[edges], (np.repeat(np.arange(n), degree), mdp.child[edges])), (n, n))
+    system = sp.csc_array(sp.identity(n, format="csc") - mdp.discount * step)
+    worth: FloatArray = splu(system).solve(mdp.reward[np.arange(n), actions])
+    return worth
 
 
 def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
     """For each level of a grid the next one of an older grid that is no lower, and the next that is no higher."""
-    n_levels = int(new.count.prod())
+    n_levels = int(new.counts.prod())
     above, below = np.zeros(n_levels, dtype=np.int64), np.zeros(n_levels, dtype=np.int64)
-    for k, (n_old, n_new) in enumerate(zip(old.count, new.count, strict=True)):
+    for k, (n_old, n_new) in enumerate(zip(old.counts, new.counts, strict=True)):
         place = np.arange(n_levels) // new.stride[k] % n_new
         up = np.searchsorted(old.value[k, :n_old], new.value[k, :n_new])
         down = np.searchsorted(old.value[k, :n_old], new.value[k, :n_new], side="right") - 1
@@ -226,10 +248,12 @@ def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
 
 def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) -> FewBeliefs | None:
     """The model's beliefs if they are few, and few of its budgets bind; else None."""
+    if model.n_states > _MOST_STATES:
+        return None
     search = PointBasedSearch(
         model, Objective(1.0, np.zeros(model.n_costs)), np.array(model.spending_limit), _LOOK, memory_limit, 4
     )
-    if not 0 < int((search.limited & (search.budget > 0)).sum()) <= _MOST_COSTS and (search.budget > 0).any():
+    if not search.limited.any() or int((search.limited & (search.budget > 0)).sum()) > _MOST_COSTS:
         return None
     done, counts = 0, search.parts.counts
     while done < counts["beliefs"][0] <= _MOST_BELIEFS:
@@ -298,9 +322,11 @@ def _iterate(
         if clock.over:
             return TIME_LIMIT
         change = few.sweep()
-        trace.append(_point(few, clock.seconds, trace[-1]))
-        if progress is not None:
-            progress(trace[-1])
+        point = _point(few, clock.seconds, trace[-1])
+        if point.seconds - trace[-1].seconds > _BLINK or point.upper - point.lower <= epsilon:
+            trace.append(point)
+            if progress is not None:
+                progress(point)
         gap = few.upper - few.lower
         if change / (1 - few.model.discount) <= _SETTLED * gap or change == 0.0:
             if gap <= 2 * few.slack:

@@ -62,7 +62,7 @@ def _distinct(values: FloatArray) -> FloatArray:
     """In increasing order, those that are more than rounding apart."""
     values = np.unique(values)
     before = np.concatenate([[-np.inf], values[:-1]])
-    apart: FloatArray = values[~(values - before <= _SAME * values)]  # the last is inf
+    apart: FloatArray = values[(values - before > _SAME * values) | np.isinf(values)]
     return apart
 
 
