@@ -1,12 +1,13 @@
 """Problems with noise and with several costs: what ARCS proves, earns and takes, beside where it started. Prints it.
 
-    python benchmarks/noisy.py [table] [reward] [guard] [unlimited] [--seconds 60] [--runs 1000] [--only NAME]
+    python benchmarks/noisy.py [table] [reward] [guard] [unlimited] [ideas] [--seconds 60] [--runs 1000] [--only NAME]
 
 Every problem is solved in a process of its own on one core, with the solver's defaults; the process's peak memory is
 thus the problem's. Kernels are loaded before any clock runs. Numbers from before, and what was aimed at, are in
 `before.json`; all else is measured. The naive guard follows SARSOP's policy, made without a budget in 20 s, until its
 next step does not fit, and then takes the cheapest action for ever; a second one takes it only until a step fits again,
-which happens as ``d' = (d − C) / γ`` grows. Simulations have seed 0.
+which happens as ``d' = (d − C) / γ`` grows. Simulations have seed 0. `ideas` solves with one idea switched off at a
+time.
 """
 
 from __future__ import annotations
@@ -55,6 +56,18 @@ CASES = [
     Case("crs-5-7", 2.0),
     *map(Case, ("warehouse", "patrol", "assembly-line", "delivery", "clinic")),
 ]
+IDEAS: dict[str, dict[str, Any]] = {  # what is told to `SearchOptions`
+    "all": {},
+    "FIB, not TIB": {"informed": "fib"},
+    "no informed bounds over levels": {"informed_levels": False},
+    "no sampled trials": {"sampled": 0},
+    "one sampled trial for each by bounds": {"sampled": 1},
+    "16 plans tested at a belief, not 128": {"most_tests": 16},
+    "no classes": {"classes": False},
+    "all actions expanded": {"lazy_actions": False},
+    "with rays": {"rays": True},
+}
+TRIED = [Case(name) for name in ("hallway", "tiger-grid", "maze20", "patrol", "crs-4-4")]  # the last one is quiet
 NOISY = [Case(name) for name in ("hallway", "hallway2", "tag", "tiger-grid")]
 
 
@@ -106,7 +119,21 @@ def unconstrained(case: Case, seconds: float, runs: int) -> Row:
     return _bounds(rc.solve(model, "sarsop", time_limit=seconds), at_first)
 
 
-TASKS: dict[str, Callable[[Case, float, int], Row]] = {task.__name__: task for task in (solved, guarded, unconstrained)}
+def without(case: Case, seconds: float, idea: int) -> Row:
+    """Bounds of the search on noisy models with one idea switched off."""
+    from rcpomdp.solvers.pointbased.options import SearchOptions
+    from rcpomdp.solvers.pointbased.solve import load_kernels, solve_noisy
+    from rcpomdp.solvers.stopping import Slices
+
+    load_kernels()
+    options = SearchOptions(**list(IDEAS.values())[idea])
+    r = solve_noisy(_model(case), 1e-3, Slices(seconds), 8e9, 0, None, options)
+    return {"lower": r.lower, "upper": r.upper, "gap": r.gap}
+
+
+TASKS: dict[str, Callable[[Case, float, int], Row]] = {
+    task.__name__: task for task in (solved, guarded, unconstrained, without)
+}
 
 
 def _model(case: Case) -> Any:
@@ -434,11 +461,29 @@ def guard(cases: list[Case], seconds: float, runs: int) -> None:
     print_table([*columns, "without a budget", "spent"], rows())
 
 
+def ideas(cases: list[Case], seconds: float, runs: int) -> None:
+    tried = [case for case in TRIED if case in cases]
+
+    def rows() -> Iterable[list[str]]:
+        for number_of, name in enumerate(IDEAS):
+            found = [measured("without", case, seconds, number_of) for case in tried]
+            yield [
+                name,
+                *(
+                    f"{number(row.get('gap'))} [{number(row.get('lower'))}, {number(row.get('upper'))}]"
+                    for row in found
+                ),
+            ]
+
+    print_table(["", *(case.label for case in tried)], rows())
+
+
 PARTS: dict[str, Callable[[list[Case], float, int], None]] = {
     "table": table,
     "reward": reward,
     "guard": guard,
     "unlimited": unlimited,
+    "ideas": ideas,
 }
 
 

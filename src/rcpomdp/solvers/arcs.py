@@ -28,6 +28,7 @@ from .belief_mdp import load_kernels as load_belief_mdp_kernels
 from .budget_storage import most_spent
 from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
+from .free_actions import with_free_actions
 from .online import OnlinePolicy
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy
@@ -98,16 +99,18 @@ def arcs(
     point_based.load_kernels()
     load_belief_mdp_kernels()
     clock = Slices(time_limit)
+    found = None
     if options is None and act_time is None:
         found = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
-        if found is not None:
+        if found is not None and not (found.status == STALLED and isinstance(found.policy, ControllerPolicy)):
             return found
     options = options or ArcsOptions()
+    model = with_free_actions(model)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
     search = BudgetSearch(engine, options)
-    result = _solve(search, epsilon, clock, seed, progress)
+    result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
     return replace(result, policy=OnlinePolicy(search, search.best_course, act_time, epsilon))
@@ -121,7 +124,10 @@ def _by_kind(
     seed: int,
     progress: Callable[[TracePoint], None] | None,
 ) -> Result | None:
-    """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither."""
+    """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither.
+
+    What has few beliefs is "stalled" if a search should go on from there.
+    """
     few = few_beliefs(model, memory_limit, lambda: clock.over)
     if few is not None:
         return solve_few(few, epsilon, clock, memory_limit, seed, progress)
@@ -136,10 +142,14 @@ def _solve(
     clock: Slices,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
+    before: Result | None,
 ) -> Result:
-    """Search, and say what was found."""
-    clock.ready()
-    trace = [_point(search, 0.0)]
+    """Search, from what was found before if there is something, and say what was found."""
+    if before is None:
+        clock.ready()
+    trace = (
+        [_point(search, 0.0)] if before is None else [*before.trace, _point(search, clock.seconds, before.trace[-1])]
+    )
     try:
         search.probe(epsilon, _PROBE)
         status = _search(search, epsilon, clock, trace, progress)
@@ -148,6 +158,9 @@ def _solve(
     except KeyboardInterrupt:
         status = INTERRUPTED
     trace.append(_point(search, clock.seconds, trace[-1]))
+    if before is not None and before.lower >= search.lower - search.slack:
+        last = trace[-1]
+        return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
     best = search.best_course
     course = best if best >= 0 else search.thriftiest_course
     total, sure = search.courses.total[course], search.courses.sure[course]

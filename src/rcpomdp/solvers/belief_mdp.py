@@ -24,7 +24,7 @@ from .engine import Objective
 from .pointbased.levels import level_values
 from .pointbased.options import SearchOptions
 from .pointbased.search import PointBasedSearch
-from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .smallest import smallest_model
 from .stopping import Slices
 
@@ -38,6 +38,8 @@ _SWEEPS = 10_000  # until sure costs are settled, at most
 _SETTLED = 0.25  # share of the gap that further sweeps must promise
 _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-15  # relative error of the policy's totals
+_MOST_CELLS = 10_000_000  # beliefs times levels up to which finer levels are worth it
+_SHARE = 0.5  # of a time limit
 _BLINK = 0.05  # seconds between points of the trace
 _MOST_COSTS = 2  # budgets that a grid can have; with more it is too coarse
 
@@ -94,9 +96,10 @@ class FewBeliefs:
         return float(kernels.sweep(self.mdp, self.grid, self.bounds, self.room))
 
     def refine(self, memory_limit: float) -> bool:
-        """More levels; False if they would take too much memory."""
+        """More levels; False if there are as many as is worth it."""
         n_levels = self.bounds.upper.shape[1]
-        if _FINER * n_levels * (16 * self.n_beliefs + 64) > memory_limit / 2:
+        cells = _FINER * n_levels * self.n_beliefs
+        if cells > _MOST_CELLS or 32 * cells > memory_limit:
             return False
         grid, bounds = self.grid, self.bounds
         self._lay_out()
@@ -315,12 +318,17 @@ def _iterate(
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
-    """Sweeps until the bounds meet, with more levels whenever sweeps change little; return what ended it."""
+    """Sweeps until the bounds meet, with more levels whenever sweeps change little; return what ended it.
+
+    That is "stalled" if a search should go on from here.
+    """
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if few.upper == -np.inf:
             return INFEASIBLE
         if clock.over:
             return TIME_LIMIT
+        if clock.time_limit is not None and clock.elapsed > _SHARE * clock.time_limit:
+            return STALLED
         change = few.sweep()
         point = _point(few, clock.seconds, trace[-1])
         if point.seconds - trace[-1].seconds > _BLINK or point.upper - point.lower <= epsilon:
@@ -328,11 +336,9 @@ def _iterate(
             if progress is not None:
                 progress(point)
         gap = few.upper - few.lower
-        if change / (1 - few.model.discount) <= _SETTLED * gap or change == 0.0:
-            if gap <= 2 * few.slack:
-                return STALLED
-            if not few.refine(memory_limit):
-                return MEMORY_LIMIT
+        settled = change / (1 - few.model.discount) <= _SETTLED * gap or change == 0.0
+        if settled and (gap <= 2 * few.slack or not few.refine(memory_limit)):
+            return STALLED
     return OPTIMAL
 
 
