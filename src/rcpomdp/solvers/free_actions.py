@@ -2,8 +2,8 @@
 
 Under ĉ_k = 0 an action may be taken at a belief iff no state of its support makes it cost anything, and something can
 be taken after whatever is observed. That depends on the support alone. Where all supports of an observability class
-agree about an action, its cost may as well be 0, or 1, in the whole class, and what is out of the question may earn less
-than anything else: nothing changes for policies that keep the budget, and bounds see what is allowed.
+agree about an action, its cost may as well be 0, or 1, in the whole class, and what is out of the question may earn
+less than anything else: nothing changes for policies that keep the budget, and bounds see what is allowed.
 """
 
 from __future__ import annotations
