@@ -105,7 +105,27 @@ def arcs(
         if found is not None and not (found.status == STALLED and isinstance(found.policy, ControllerPolicy)):
             return found
     options = options or ArcsOptions()
-    model = with_free_actions(model)
+    told = with_free_actions(model)
+    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found)
+    if told is model or result.admissible:
+        return result
+    # What the policy earns and costs is to be told of the model itself.
+    again = Slices(clock.left)
+    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found)
+
+
+def _by_search(
+    model: CPOMDP,
+    options: ArcsOptions,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    act_time: float | None,
+    found: Result | None,
+) -> Result:
+    """Search by courses, levels and rays, from what was found before if there is something."""
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
