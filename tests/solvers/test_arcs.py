@@ -6,6 +6,7 @@ import itertools
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -13,8 +14,9 @@ from scipy.optimize import linprog
 import budget_reference
 import rcpomdp as rc
 import reference
-from rcpomdp.kernels.levels import list_maps
-from rcpomdp.kernels.store import BELIEFS, NONE, OFFSET, SIZE
+from rcpomdp.kernels.level_bounds import bound_at
+from rcpomdp.kernels.levels import Bounds, Levels, list_maps
+from rcpomdp.kernels.store import BELIEFS, NONE, OFFSET, SIZE, Store
 from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers import Result, TracePoint, stopping
 from rcpomdp.solvers.budgeted import ArcsOptions, BudgetSearch
@@ -249,7 +251,7 @@ def test_bounds_are_sound_without_each_idea(switch: str) -> None:
 @pytest.mark.parametrize("switch", ["all", "prices", "monotone", "sawtooth", "rays", "classes"])
 def test_every_bound_of_every_belief_holds(switch: str) -> None:
     """``upper[i, l] ≥ V*(b_i, d_l)`` and ``least[i] ≤ M(b_i)``, not only at the root."""
-    checked = 0
+    checked, unvisited = 0, 0
     for seed in binding_seeds(8):
         case = random_case(seed)
         engine_options = SWITCHES[switch].engine if switch != "all" else EngineOptions()
@@ -271,12 +273,20 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
             here = started_at(case, state_order(engine, case), belief)
             least = budget_reference.least_budget_interval(here, 500)[1]
             assert (search.bounds.least[i] <= least + 1e-9 * np.maximum(1, least)).all()
-            for level in rng.permutation(search.bounds.upper.shape[1])[:4]:
+            for level in rng.permutation(levels.part_of.shape[1])[:4]:
                 d = [levels.value[k, levels.part_of[k, level]] for k in range(case.model.n_costs)]
                 low, _ = budget_reference.optimum_interval(with_budget(here, d), 500)
-                assert search.bounds.upper[i, level] >= low - loose
+                assert upper_at(store, levels, search.bounds, i, level) >= low - loose
                 checked += low > -np.inf
+                unvisited += search.bounds.row[i] == NONE
     assert checked >= 30
+    assert unvisited >= 10
+
+
+@numba.njit(error_model="numpy")
+def upper_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int) -> float:
+    """The least upper bound at a level, whether a belief was visited or not."""
+    return bound_at(store, levels, bounds, i, level, levels.worth[:, level])
 
 
 def state_order(engine: Engine, case: Dense) -> np.ndarray:

@@ -24,7 +24,6 @@ from .courses import (
     FILLED,
     LINKS,
     MOVED,
-    NEXT,
     VISITS,
     WANTED,
     Courses,
@@ -44,14 +43,15 @@ from .level_bounds import (
     bound_at,
     fill_hints,
     make_point,
-    start_relaxed,
     test_points,
 )
-from .levels import Bounds, Levels, level_of, priced
+from .levels import Levels, level_of, priced
 from .plans import ACTION as PLAN_ACTION
 from .plans import LINKS as PLAN_LINKS
+from .reference import by_reference
+from .rows import known_over, open_row, start_row
 from .search import DONE, FULL, Tuning, back_up_lower, work_done
-from .store import BELIEFS, CLASS, NONE, PLAN, UPPER_BACKUPS, Store, expand
+from .store import BELIEFS, CLASS, EDGES, NONE, PLAN, UPPER_BACKUPS, expand
 
 STILL = 8  # trials in a row that change nothing, after which more would not either
 
@@ -99,14 +99,15 @@ def improve(s: Search, i: int, mode: int, d: FloatArray, least_gain: float) -> b
 def is_close(s: Search, i: int, mode: int, level: int, d: FloatArray, value: float, limit: float) -> bool:
     """Whether (belief i, budget d) is within the limit; `value` is the bound of its best action."""
     if mode >= 0:
-        return bool(min(value, s.y.hi[i, mode, level]) - s.y.lo[i, mode, level] <= limit)
+        row = s.y.row[i]
+        return bool(min(value, s.y.hi[row, mode, level]) - s.y.lo[row, mode, level] <= limit)
     if mode == THRIFTY and best_course(s.c, i, d) != NONE:
         return True
     for j in range(s.v.price.shape[0]):
         s.z.worth[j] = priced(s.v, j, d)
     if mode == THRIFTY and value > -np.inf:
         return False
-    bound, course = bound_at(s.v, s.y, i, level, s.z.worth), best_course(s.c, i, d)
+    bound, course = bound_at(s.b, s.v, s.y, i, level, s.z.worth), best_course(s.c, i, d)
     if value > -np.inf and (course == NONE or min(value, bound) - s.c.total[course, 0] > limit):
         return False
     least = s.v.worst if course == NONE else s.c.total[course, 0]
@@ -125,7 +126,7 @@ def spend(s: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> in
         left_after(s.y, s.discount, i, a, d, z.rest)
         to = level_of(v, z.rest)
     else:
-        to = v.after[v.which[s.b.info[i, CLASS] * s.y.reward.shape[1] + a], level]
+        to = v.after[v.which[s.b.info[i, CLASS] * s.b.gain.shape[1] + a], level]
         for k in range(d.size):
             z.rest[k] = v.value[k, v.part_of[k, to]]
     for j in range(v.price.shape[0]):
@@ -140,13 +141,13 @@ def spend(s: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> in
 def visit(s: Search, i: int, mode: int, level: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
     """Choose the action of a step, expanding what looks best until it is; NO_ROOM if there is none for that."""
     if tuning.all_actions:
-        for a in range(s.y.reward.shape[1]):
+        for a in range(s.b.gain.shape[1]):
             if s.b.edge[i, a] == NONE and not expand(s.x, s.b, s.w, i, a, tuning.least_weight):
                 return NO_ROOM, 0.0
         if not fill_new(s):
             return NO_ROOM, 0.0
     if tuning.least_drop < 1.0 and mode >= 0:
-        test_points(s.b, s.y, i, mode, level)
+        test_points(s.b, s.v, s.y, i, mode, level)
     a, value = choose(s, i, mode, level, d)
     least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     while a != NONE and s.b.edge[i, a] == NONE:
@@ -171,11 +172,15 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
         p.mode[depth] = mode
         c.used[VISITS] += 1
         level = level_of(s.v, d)
+        if not open_row(b, s.v, s.y, c, i):
+            return FULL
+        edges = b.used[EDGES]
         a, value = visit(s, i, mode, level, d, tuning)
         if a == NO_ROOM:
             return FULL
         depth += 1
-        moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
+        if b.used[EDGES] > edges or a == NONE:  # else the way up will do
+            moved = back_up(b, s.v, s.y, s.c, s.z, s.discount, i, mode) or moved
         if not improve(s, i, mode, d, least_gain):
             return FULL
         if is_close(s, i, mode, level, d, value, limit) or a == NONE or depth == p.mode.size:
@@ -187,8 +192,7 @@ def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tu
             p.left[depth, k] = s.z.rest[k] if mode < 0 else s.v.value[k, s.v.part_of[k, to]]
     for t in range(depth - 1, -1, -1):
         i, mode, d = s.w.path[t], p.mode[t], p.left[t]
-        if t < depth - 1:
-            moved = back_up(b, s.v, s.y, s.z, s.discount, i, mode) or moved
+        moved = back_up(b, s.v, s.y, s.c, s.z, s.discount, i, mode) or moved
         if tuning.least_drop < 1.0 and mode >= 0:
             make_point(b, s.y, i, mode, level_of(s.v, d), tuning.least_drop)
         if not improve(s, i, mode, d, least_gain):
@@ -213,15 +217,16 @@ def search(
 
     `trials` counts those of the whole search. Return why the search paused, and the new count.
     """
-    if not fill_new(s):
+    s = by_reference(s)
+    if not fill_new(s) or not open_row(s.b, s.v, s.y, s.c, root):
         return FULL, trials
     stop = work_done(s.b) + work
     level = level_of(s.v, budget)
     while work_done(s.b) < stop and trials < most_trials and trials - s.c.used[MOVED] < STILL:
-        if s.y.upper[root, level] == -np.inf:
+        if s.y.upper[s.y.row[root], level] == -np.inf:
             break
         s.b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
-        gap = s.y.upper[root, level] - known(s.c, s.v, root, budget)
+        gap = s.y.upper[s.y.row[root], level] - known(s.c, s.v, root, budget)
         mode = EXACT
         if best_course(s.c, root, budget) == NONE and trials % 2 == 0:
             mode = THRIFTY
@@ -237,46 +242,24 @@ def search(
 @kernel
 def refill(s: Search, first: int, rounds: int) -> None:
     """Start the relaxations from `first` on again, and carry what the edges tell by a few rounds of backups."""
-    for i in range(s.c.used[FILLED]):
-        for j in range(s.v.price.shape[0]):
-            if j >= first:
-                fill_hints(s.b, s.v, s.y, i, j)
-                start_relaxed(s.b, s.v, s.y, i, j)
-            restart_known(s.v, s.y, s.c, i, j)
+    s = by_reference(s)
+    b, v, y, c, z = s.b, s.v, s.y, s.c, s.z
+    for i in range(c.used[FILLED]):
+        for j in range(first, v.price.shape[0]):
+            fill_hints(b, v, y, i, j)
+    for i in range(c.used[FILLED]):
+        if y.row[i] == NONE:
+            continue
+        for j in range(v.price.shape[0]):
+            if j < first:
+                known_over(b, v, c, i, j, y.lo[y.row[i], j])
+            else:
+                start_row(b, v, y, c, i, y.row[i], j)
     mode = EXACT
     for _ in range(rounds):
         for i in range(s.c.used[FILLED] - 1, -1, -1):
-            if is_expanded(s.b, i):  # else there is nothing to back up from
-                back_up(s.b, s.v, s.y, s.z, s.discount, i, mode)
-
-
-@inner
-def is_expanded(b: Store, i: int) -> bool:
-    """Whether some action of belief i has edges."""
-    for a in range(b.edge.shape[1]):  # noqa: SIM110 - compiled code has no any()
-        if b.edge[i, a] != NONE:
-            return True
-    return False
-
-
-@inner
-def restart_known(v: Levels, y: Bounds, c: Courses, i: int, j: int) -> None:
-    """Make `lo` of relaxation j what the courses of belief i say."""
-    for level in range(y.upper.shape[1]):
-        y.lo[i, j, level] = -np.inf
-    course = c.head[i]
-    while course != NONE:
-        value = c.total[course, 0]
-        for k in range(v.n.size):
-            value -= v.price[j, k] * c.total[course, 1 + k]
-        for level in range(y.upper.shape[1]):
-            within = True
-            for k in range(v.n.size):
-                if c.limited[k] and c.sure[course, k] > v.value[k, v.part_of[k, level]]:
-                    within = False
-            if within:
-                y.lo[i, j, level] = max(y.lo[i, j, level], value)
-        course = c.info[course, NEXT]
+            if y.row[i] != NONE:
+                back_up(b, v, y, c, z, s.discount, i, mode)
 
 
 # What Python asks
@@ -300,6 +283,7 @@ def follow(s: Search, course: int, o: int) -> int:
 
     A leaf is followed by the leaf of the plan that its plan goes on with, at the belief that is then reached.
     """
+    s = by_reference(s)
     b, c, g, x = s.b, s.c, s.g, s.x
     i, plan = c.info[course, BELIEF], c.info[course, LEAF]
     a = c.info[course, ACTION] if plan == NONE else g.info[plan, PLAN_ACTION]
@@ -313,7 +297,7 @@ def follow(s: Search, course: int, o: int) -> int:
             continue
         if plan == NONE:
             return int(c.link[c.info[course, LINKS] + e])
-        pair = g.info[plan, CLASS] * s.y.reward.shape[1] + a
+        pair = g.info[plan, CLASS] * s.b.gain.shape[1] + a
         for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
             if x.seen_obs[f] == o:
                 new = c.used[COURSES]

@@ -28,13 +28,13 @@ from .courses import (
 from .jit import inner
 from .level_bounds import (
     EXACT,
-    apply_ray,
     bound_at,
     fill_bounds,
     needs,
 )
 from .levels import Bounds, Levels, LevelScratch, level_of, priced, priced_gain
 from .plans import Plans
+from .rows import apply_ray, hi_at, hint_of, lo_at, plain_at
 from .store import BASE, BELIEFS, CLASS, NONE, TIP, UPPER_BACKUPS, WEIGHT, Scratch, Space, Store
 
 NO_ROOM = -2  # in place of an action
@@ -75,7 +75,7 @@ def fill_new(s: Search) -> bool:
         if c.used[COURSES] + c.leaf_ptr[cls + 1] - c.leaf_ptr[cls] > c.info.shape[0]:
             return False
         fill_bounds(s.x, s.b, s.v, s.y, i)
-        start_courses(s.x, s.b, s.g, c, s.v, s.y, i)
+        start_courses(s.x, s.b, s.g, c, i)
         c.used[FILLED] = i + 1
     return True
 
@@ -93,7 +93,7 @@ def exact_value(
     if b.edge[i, a] == NONE:
         bound = np.inf
         for j in range(v.price.shape[0]):
-            bound = min(bound, y.hint[i, j, a] + priced(v, j, d))
+            bound = min(bound, hint_of(b, y, i, j, a) + priced(v, j, d))
         return bound
     needs(b, y, discount, i, a, z.need)
     for k in range(d.size):
@@ -102,23 +102,23 @@ def exact_value(
     level = level_of(v, z.rest)
     for j in range(v.price.shape[0]):
         z.worth[j] = priced(v, j, z.rest)
-    value = y.reward[i, a]
+    value = b.gain[i, a]
     for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-        value += discount * b.edge_prob[e] * bound_at(v, y, b.edge_child[e], level, z.worth)
+        value += discount * b.edge_prob[e] * bound_at(b, v, y, b.edge_child[e], level, z.worth)
     return float(value)
 
 
 @inner
 def relaxed_value(b: Store, v: Levels, y: Bounds, discount: float, i: int, a: int, j: int, level: int) -> float:
     """The upper bound of action a in relaxation j; −inf if it breaks the budget."""
-    to = v.after[v.which[b.info[i, CLASS] * y.reward.shape[1] + a], level]
+    to = v.after[v.which[b.info[i, CLASS] * b.gain.shape[1] + a], level]
     if to == NONE:
         return -np.inf
     if b.edge[i, a] == NONE:
-        return float(y.hint[i, j, a])
-    value = priced_gain(v, y, i, a, j)
+        return hint_of(b, y, i, j, a)
+    value = priced_gain(b, v, y, i, a, j)
     for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-        value += discount * b.edge_prob[e] * y.hi[b.edge_child[e], j, to]
+        value += discount * b.edge_prob[e] * hi_at(b, v, y, b.edge_child[e], j, to)
     return value
 
 
@@ -139,7 +139,7 @@ def thrift(b: Store, c: Courses, y: Bounds, z: LevelScratch, discount: float, i:
 def choose(s: Search, i: int, mode: int, level: int, d: FloatArray) -> tuple[int, float]:
     """The action with the largest bound, and that bound; NONE if every action breaks the budget."""
     best, most = NONE, -np.inf
-    for a in range(s.y.reward.shape[1]):
+    for a in range(s.b.gain.shape[1]):
         if mode == EXACT:
             value = exact_value(s.b, s.v, s.y, s.z, s.discount, i, a, d)
         elif mode == THRIFTY:
@@ -156,55 +156,55 @@ def choose(s: Search, i: int, mode: int, level: int, d: FloatArray) -> tuple[int
 
 
 @inner
-def relaxed_excess(v: Levels, y: Bounds, i: int, j: int, level: int, target: float) -> float:
+def relaxed_excess(b: Store, v: Levels, y: Bounds, c: Courses, i: int, j: int, level: int, target: float) -> float:
     """By how much the gap of belief i in relaxation j is above the target."""
-    return float(y.hi[i, j, level] - max(y.lo[i, j, level], v.worst) - target)
+    return float(hi_at(b, v, y, i, j, level) - max(lo_at(b, v, y, c, i, j, level), v.worst) - target)
 
 
 @inner
 def excess(s: Search, i: int, mode: int, level: int, target: float) -> float:
     """By how much belief i is above the target; ``z.rest`` is its budget, ``z.worth`` what that is worth."""
     if mode >= 0:
-        return relaxed_excess(s.v, s.y, i, mode, level, target)
+        return relaxed_excess(s.b, s.v, s.y, s.c, i, mode, level, target)
     if mode == THRIFTY:
         course = thriftiest_course(s.c, i, s.z.rest)
         return (share_of(s.c, course, s.z.rest) if course != NONE else np.inf) - 1.0
-    bound, course = bound_at(s.v, s.y, i, level, s.z.worth), best_course(s.c, i, s.z.rest)
+    bound, course = bound_at(s.b, s.v, s.y, i, level, s.z.worth), best_course(s.c, i, s.z.rest)
     if course == NONE:
         return bound - s.v.worst + 1.0  # whatever the target, it must be found out whether there is one
     return float(bound - s.c.total[course, 0] - target)
 
 
 @inner
-def follow_rays(
-    b: Store, v: Levels, y: Bounds, i: int, j: int, level: int, target: float, here: int, share: float
-) -> int:
+def follow_rays(s: Search, i: int, j: int, level: int, target: float, here: int, share: float) -> int:
     """The end of belief i's rays that its relaxed bound hangs on and that has a share of the excess, or i itself."""
+    b, v, y, c = s.b, s.v, s.y, s.c
     for _ in range(_NESTING):
         if b.info[i, BASE] == NONE:
             break
         weight, base, tip = b.value[i, WEIGHT], b.info[i, BASE], b.info[i, TIP]
-        by_ray = weight * y.hi[base, j, level] + (1.0 - weight) * y.hi[tip, j, level]
-        if y.hi[i, j, level] < by_ray - 1e-12 * (1.0 + abs(by_ray)):
+        by_ray = weight * plain_at(b, v, y, base, j, level) + (1.0 - weight) * plain_at(b, v, y, tip, j, level)
+        if hi_at(b, v, y, i, j, level) < by_ray - 1e-12 * (1.0 + abs(by_ray)):
             break
-        apply_ray(b, y, base, j)
-        apply_ray(b, y, tip, j)
-        at_base = weight * relaxed_excess(v, y, base, j, level, target)
-        at_tip = (1.0 - weight) * relaxed_excess(v, y, tip, j, level, target)
+        for end in (base, tip):
+            if y.row[end] != NONE:
+                apply_ray(b, v, y, end, j, y.hi[y.row[end], j])
+        at_base = weight * relaxed_excess(b, v, y, c, base, j, level, target)
+        at_tip = (1.0 - weight) * relaxed_excess(b, v, y, c, tip, j, level, target)
         if base == here:
             at_base = 0.0  # where we are
-        if max(at_base, at_tip) <= share * relaxed_excess(v, y, i, j, level, target):
+        if max(at_base, at_tip) <= share * relaxed_excess(b, v, y, c, i, j, level, target):
             break
         i = base if at_base > at_tip else tip
     return i
 
 
 @inner
-def relaxation_behind(v: Levels, y: Bounds, z: LevelScratch, i: int, level: int) -> int:
+def relaxation_behind(b: Store, v: Levels, y: Bounds, z: LevelScratch, i: int, level: int) -> int:
     """The relaxation that the upper bound of belief i stems from, or EXACT."""
-    bound = bound_at(v, y, i, level, z.worth)
+    bound = bound_at(b, v, y, i, level, z.worth)
     for j in range(v.price.shape[0]):
-        if y.hi[i, j, level] + min(z.worth[j], v.worth[j, level]) <= bound:
+        if hi_at(b, v, y, i, j, level) + min(z.worth[j], v.worth[j, level]) <= bound:
             return j
     return EXACT
 
@@ -225,14 +225,14 @@ def next_step(s: Search, i: int, a: int, mode: int, level: int, target: float, e
     if mode == EXACT and chosen != NONE:
         if best_course(c, chosen, s.z.rest) == NONE:
             return chosen, THRIFTY
-        j = relaxation_behind(s.v, s.y, s.z, chosen, level)
+        j = relaxation_behind(s.b, s.v, s.y, s.z, chosen, level)
         c.used[LOOKS] += 1
         c.used[PRICED] += 1 if j > 0 else 0
     if chosen == NONE or j < 0:
         return chosen, mode
-    end = follow_rays(b, s.v, s.y, chosen, j, level, target, i, end_share)
+    end = follow_rays(s, chosen, j, level, target, i, end_share)
     if mode == EXACT:
-        within = relaxed_excess(s.v, s.y, chosen, j, level, target) <= end_share * excess(
+        within = relaxed_excess(s.b, s.v, s.y, s.c, chosen, j, level, target) <= end_share * excess(
             s, chosen, EXACT, level, target
         )
         if end == chosen or within:

@@ -22,7 +22,7 @@ from .store import CLASS, MAKING_PLANS, NONE, Space, Store
 # Columns of Courses.info
 BELIEF, ACTION, LINKS, PLAN, NEXT = range(5)
 # Entries of Courses.used; LOOKS are successors that were looked at for their bound, PRICED of them owe it to a price
-COURSES, COURSE_LINKS, FILLED, VISITS, MOVED, LOOKS, PRICED, WANTED = range(8)
+COURSES, COURSE_LINKS, FILLED, VISITS, MOVED, LOOKS, PRICED, WANTED, ROWS = range(9)
 
 
 class Courses(NamedTuple):
@@ -38,7 +38,7 @@ class Courses(NamedTuple):
     leaf_floor: FloatArray  # [., K] what they spend at least, by the least costs of classes
     limited: IntArray  # [K] 1 where there is a budget
     loose: FloatArray  # [K] budget from which on plans of the unconstrained search are worth a look
-    used: IntArray  # [8] COURSES, their LINKS, beliefs FILLED, VISITS, last trial that MOVED a bound, ...
+    used: IntArray  # [9] COURSES, their LINKS, beliefs FILLED, VISITS, last trial that MOVED a bound, ..., ROWS
 
 
 @inner
@@ -150,30 +150,12 @@ def add_leaf(x: Space, b: Store, g: Plans, c: Courses, i: int, plan: int) -> Non
 
 
 @inner
-def start_courses(x: Space, b: Store, g: Plans, c: Courses, v: Levels, y: Bounds, i: int) -> None:
-    """Give a new belief the leaves of its class, and what they say of its relaxations. There must be room."""
+def start_courses(x: Space, b: Store, g: Plans, c: Courses, i: int) -> None:
+    """Give a new belief the leaves of its class. There must be room."""
     c.head[i] = NONE
     cls = b.info[i, CLASS]
     for f in range(c.leaf_ptr[cls], c.leaf_ptr[cls + 1]):
-        new = c.used[COURSES]
         add_leaf(x, b, g, c, i, c.leaf_plan[f])
-        start_known(v, y, c, i, new, c.leaf_floor[f])
-
-
-@inner
-def start_known(v: Levels, y: Bounds, c: Courses, i: int, leaf: int, floor: FloatArray) -> None:
-    """Raise `lo` of belief i by a leaf at all levels that its floor fits."""
-    for level in range(y.upper.shape[1]):
-        within = True
-        for k in range(floor.size):
-            if floor[k] > v.value[k, v.part_of[k, level]]:
-                within = False
-        if within:
-            for j in range(v.price.shape[0]):
-                value = c.total[leaf, 0]
-                for k in range(floor.size):
-                    value -= v.price[j, k] * c.total[leaf, 1 + k]
-                y.lo[i, j, level] = max(y.lo[i, j, level], value)
 
 
 @inner
@@ -193,10 +175,10 @@ def back_up_course(
     """Make a course for (belief, budget) if a step ahead promises `least_gain` more than is known; False if full."""
     current = best_course(c, i, d)
     best, most = NONE, -np.inf if current == NONE else c.total[current, 0] + least_gain
-    for a in range(y.reward.shape[1]):
+    for a in range(b.gain.shape[1]):
         if b.edge[i, a] == NONE or not left_after(y, discount, i, a, d, z.rest):
             continue
-        value = y.reward[i, a]
+        value = b.gain[i, a]
         for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
             course = best_course(c, b.edge_child[e], z.rest)
             value = value + discount * b.edge_prob[e] * c.total[course, 0] if course != NONE else -np.inf
@@ -221,7 +203,7 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
     """Make the course of least sure cost, as a share of the budget d, that one step ahead shows; False if full."""
     current = thriftiest_course(c, i, d)
     best, least = NONE, share_of(c, current, d) * (1.0 - 1e-9) if current != NONE else np.inf
-    for a in range(y.reward.shape[1]):
+    for a in range(b.gain.shape[1]):
         if b.edge[i, a] == NONE:
             continue
         for k in range(d.size):
@@ -256,7 +238,7 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
 def _add_course(b: Store, c: Courses, y: Bounds, discount: float, i: int, a: int) -> None:
     """Add the course of action a whose links have been written. There must be room."""
     new, links = c.used[COURSES], c.used[COURSE_LINKS]
-    c.total[new, 0] = y.reward[i, a]
+    c.total[new, 0] = b.gain[i, a]
     for k in range(c.limited.size):
         c.total[new, 1 + k] = y.cost[i, k, a]
         c.sure[new, k] = 0.0

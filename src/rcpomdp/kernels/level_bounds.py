@@ -16,8 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import FloatArray
+from .courses import Courses
 from .jit import inner
 from .levels import SNAP, Bounds, Levels, LevelScratch, fill_map, priced_gain
+from .rows import AT_TIP, HERE, apply_ray, hi_at, hint_of, plain_at, plain_row, row_above, row_below
 from .store import (
     BASE,
     CLASS,
@@ -44,8 +46,8 @@ Q, Q_LO, BEST, BEST_LO, OWN = range(5)
 
 @inner
 def fill_hints(b: Store, v: Levels, y: Bounds, i: int, j: int) -> None:
-    """Write a belief's products with the hints of relaxation j."""
-    products = y.hint[i, j]
+    """Write a belief's products with the hints of relaxation j, which is not the first."""
+    products = y.hint[i, j - 1]
     for a in range(products.size):
         products[a] = 0.0
     for t in range(b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]):
@@ -56,14 +58,12 @@ def fill_hints(b: Store, v: Levels, y: Bounds, i: int, j: int) -> None:
 
 @inner
 def fill_bounds(x: Space, b: Store, v: Levels, y: Bounds, i: int) -> None:
-    """Give a new belief its products and the bounds that follow from them."""
+    """Give a new belief its products. It has no row yet; the store's objective is the reward."""
     m = x.model
-    n_actions, n_costs = y.reward.shape[1], v.n.size
+    n_actions, n_costs = b.gain.shape[1], v.n.size
     pair = b.info[i, CLASS] * n_actions
     first, last = b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]
     for a in range(n_actions):
-        y.reward[i, a] = b.gain[i, a]  # the store's objective is the reward
-        y.hint[i, 0, a] = b.hint[i, a]
         for k in range(n_costs):
             y.cost[i, k, a] = v.floor[pair + a, k]
             if x.peak[b.info[i, CLASS], a, k] > v.floor[pair + a, k]:  # else all states of the class cost the same
@@ -83,47 +83,16 @@ def fill_bounds(x: Space, b: Store, v: Levels, y: Bounds, i: int) -> None:
                     expected += b.prob[t] * v.cost_hint[k, b.state[t], a]
                 least = min(least, expected)
             y.least[i, k] = least
-    y.upper[i, :] = np.inf
-    y.lo[i, :, :] = -np.inf
-    for j in range(v.price.shape[0]):
-        start_relaxed(b, v, y, i, j)
+    y.row[i] = NONE
 
 
 @inner
-def start_relaxed(b: Store, v: Levels, y: Bounds, i: int, j: int) -> None:
-    """Start the relaxation j of a belief from its hints."""
-    n_actions = y.reward.shape[1]
-    y.hi[i, j, :] = -np.inf
-    for a in range(n_actions):
-        after, hint = v.after[v.which[b.info[i, CLASS] * n_actions + a]], y.hint[i, j, a]
-        for level in range(after.size):
-            if after[level] != NONE and hint > y.hi[i, j, level]:
-                y.hi[i, j, level] = hint
-    if j == 0:  # the store's own bound is that of the reward without a budget
-        for level in range(y.upper.shape[1]):
-            y.hi[i, 0, level] = min(y.hi[i, 0, level], b.value[i, HI])
-    for level in range(y.upper.shape[1]):
-        y.upper[i, level] = min(y.upper[i, level], y.hi[i, j, level] + v.worth[j, level])
-
-
-@inner
-def apply_ray(b: Store, y: Bounds, i: int, j: int) -> None:
-    """Lower the bounds of belief i in relaxation j by its ray: they are convex."""
-    base, tip = b.info[i, BASE], b.info[i, TIP]
-    if base == NONE:
-        return
-    weight = b.value[i, WEIGHT]
-    own, at_base, at_tip = y.hi[i, j], y.hi[base, j], y.hi[tip, j]
-    for level in range(own.size):
-        own[level] = min(own[level], weight * at_base[level] + (1.0 - weight) * at_tip[level])
-
-
-@inner
-def test_points(b: Store, y: Bounds, i: int, j: int, level: int) -> None:
+def test_points(b: Store, v: Levels, y: Bounds, i: int, j: int, level: int) -> None:
     """Lower one bound of belief i by the sawtooth over the newest points of its class: they are convex.
 
     As `search.test_points`: ``V̄(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))`` for a point p with ``φ = min b(s)/p(s)``.
     """
+    row = y.row[i]
     k, left = b.newest[b.info[i, CLASS]], MOST_POINTS
     while k != NONE and left > 0:
         left -= 1
@@ -134,18 +103,19 @@ def test_points(b: Store, y: Bounds, i: int, j: int, level: int) -> None:
         phi = share_of_point(b, i, p)
         if phi > 0.0:
             bound = -np.inf
-            for a in range(y.hint.shape[2]):
-                bound = max(bound, y.hint[i, j, a] + phi * (y.hi[p, j, level] - y.hint[p, j, a]))
-            y.hi[i, j, level] = min(y.hi[i, j, level], bound)
+            for a in range(b.gain.shape[1]):
+                drop = plain_at(b, v, y, p, j, level) - hint_of(b, y, p, j, a)
+                bound = max(bound, hint_of(b, y, i, j, a) + phi * drop)
+            y.hi[row, j, level] = min(y.hi[row, j, level], bound)
 
 
 @inner
 def make_point(b: Store, y: Bounds, i: int, j: int, level: int, least_drop: float) -> None:
     """Let belief i serve as a point if a bound has come down enough from its hint towards what is known."""
-    hint = -np.inf
-    for a in range(y.hint.shape[2]):
-        hint = max(hint, y.hint[i, j, a])
-    if b.info[i, POINT] != NONE or hint - y.hi[i, j, level] <= least_drop * (hint - y.lo[i, j, level]):
+    hint, row = -np.inf, y.row[i]
+    for a in range(b.gain.shape[1]):
+        hint = max(hint, hint_of(b, y, i, j, a))
+    if b.info[i, POINT] != NONE or hint - y.hi[row, j, level] <= least_drop * (hint - y.lo[row, j, level]):
         return
     enlist_point(b, i)
 
@@ -175,12 +145,13 @@ def raise_monotone(v: Levels, bound: FloatArray) -> None:
 
 
 @inner
-def back_up_relaxed(  # noqa: PLR0912 - flat loops over levels, which is what the compiler makes fast
-    b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int, j: int
+def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which is what the compiler makes fast
+    b: Store, v: Levels, y: Bounds, c: Courses, z: LevelScratch, discount: float, i: int, j: int
 ) -> bool:
     """Back up relaxation j of belief i at all levels, from above and below; return whether a bound moved."""
-    n_actions = y.reward.shape[1]
-    apply_ray(b, y, i, j)
+    n_actions = b.gain.shape[1]
+    here = y.hi[y.row[i], j]
+    apply_ray(b, v, y, i, j, here)
     q, q_lo, best, best_lo, own = z.row[Q], z.row[Q_LO], z.row[BEST], z.row[BEST_LO], z.row[OWN]
     for level in range(best.size):
         best[level] = -np.inf
@@ -189,22 +160,23 @@ def back_up_relaxed(  # noqa: PLR0912 - flat loops over levels, which is what th
         after = v.after[v.which[b.info[i, CLASS] * n_actions + a]]
         first = b.edge[i, a]
         if first == NONE:
-            hint = y.hint[i, j, a]
+            hint = hint_of(b, y, i, j, a)
             for level in range(after.size):
                 if after[level] != NONE:
                     best[level] = max(best[level], hint)
             continue
-        gain = priced_gain(v, y, i, a, j)
+        gain = priced_gain(b, v, y, i, a, j)
         for level in range(q.size):
             q[level] = gain
             q_lo[level] = gain
             own[level] = 0.0
         for e in range(first, first + b.degree[i, a]):
             child, p = b.edge_child[e], discount * b.edge_prob[e]
-            apply_ray(b, y, child, j)
-            hi, lo = y.hi[child, j], y.lo[child, j]
+            hi, lo = y.hi[row_above(b, v, y, child, j), j], y.lo[row_below(b, v, y, c, child, j), j]
             from_here = child == i or b.info[child, BASE] == i
-            weight, tip = b.value[child, WEIGHT], b.info[child, TIP]
+            weight, at_tip = b.value[child, WEIGHT], here
+            if from_here and child != i:
+                at_tip = y.hi[plain_row(b, v, y, b.info[child, TIP], j, AT_TIP), j]
             for level in range(after.size):
                 to = after[level]
                 if to == NONE:
@@ -215,10 +187,10 @@ def back_up_relaxed(  # noqa: PLR0912 - flat loops over levels, which is what th
                     if child == i:
                         own[level] += p
                         continue
-                    by_ray = weight * y.hi[i, j, to] + (1.0 - weight) * y.hi[tip, j, to]
+                    by_ray = weight * here[to] + (1.0 - weight) * at_tip[to]
                     if by_ray <= hi[to]:
                         own[level] += p * weight
-                        q[level] += p * (1.0 - weight) * y.hi[tip, j, to]
+                        q[level] += p * (1.0 - weight) * at_tip[to]
                         continue
                 q[level] += p * hi[to]
         b.used[UPPER_BACKUPS] += after.size * b.degree[i, a] // 4
@@ -226,7 +198,7 @@ def back_up_relaxed(  # noqa: PLR0912 - flat loops over levels, which is what th
             if after[level] != NONE:
                 best[level] = max(best[level], q[level] / (1.0 - own[level]))
                 best_lo[level] = max(best_lo[level], q_lo[level])
-    hi, lo = y.hi[i, j], y.lo[i, j]
+    hi, lo = here, y.lo[y.row[i], j]
     moved = False
     for level in range(hi.size):
         if best[level] < hi[level]:
@@ -256,7 +228,7 @@ def back_up_least(b: Store, y: Bounds, z: LevelScratch, discount: float, i: int)
     """Raise M_lo of belief i; whether it moved."""
     for k in range(z.need.size):
         z.rest[k] = np.inf
-    for a in range(y.reward.shape[1]):
+    for a in range(b.gain.shape[1]):
         needs(b, y, discount, i, a, z.need)
         for k in range(z.need.size):
             z.rest[k] = min(z.rest[k], z.need[k])
@@ -268,11 +240,11 @@ def back_up_least(b: Store, y: Bounds, z: LevelScratch, discount: float, i: int)
 
 
 @inner
-def bound_at(v: Levels, y: Bounds, i: int, level: int, worth: FloatArray) -> float:
+def bound_at(b: Store, v: Levels, y: Bounds, i: int, level: int, worth: FloatArray) -> float:
     """The least upper bound of belief i at a level, when what is left is worth ``worth [J]``."""
-    bound = y.upper[i, level]
+    bound = y.upper[y.row[i], level] if y.row[i] != NONE else np.inf
     for j in range(worth.size):
-        bound = min(bound, y.hi[i, j, level] + min(worth[j], v.worth[j, level]))
+        bound = min(bound, hi_at(b, v, y, i, j, level) + min(worth[j], v.worth[j, level]))
     return float(bound)
 
 
@@ -280,7 +252,7 @@ def bound_at(v: Levels, y: Bounds, i: int, level: int, worth: FloatArray) -> flo
 def find_map(b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int, a: int) -> int:
     """The row of `after` that says where action a leads from belief i; if it is in none, NONE, and written to z.map."""
     needs(b, y, discount, i, a, z.need)
-    pair = b.info[i, CLASS] * y.reward.shape[1] + a
+    pair = b.info[i, CLASS] * b.gain.shape[1] + a
     as_class = True
     for k in range(z.need.size):
         z.rest[k] = y.cost[i, k, a]
@@ -297,7 +269,7 @@ def back_up_exact(  # noqa: PLR0912 - as above
     b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int
 ) -> bool:
     """Back up the bound of belief i at all levels: ``max_a R + γ Σ_o p(o) upper(b', (d − C)/γ)``; whether it moved."""
-    n_actions, n_relaxed = y.reward.shape[1], v.price.shape[0]
+    n_actions, n_relaxed = b.gain.shape[1], v.price.shape[0]
     q, bound, best = z.row[Q], z.row[Q_LO], z.row[BEST]
     for level in range(best.size):
         best[level] = -np.inf
@@ -307,22 +279,22 @@ def back_up_exact(  # noqa: PLR0912 - as above
         first = b.edge[i, a]
         if first == NONE:
             for j in range(n_relaxed):
-                hint, worth = y.hint[i, j, a], v.worth[j]
+                hint, worth = hint_of(b, y, i, j, a), v.worth[j]
                 for level in range(after.size):
                     q[level] = hint + worth[level] if j == 0 else min(q[level], hint + worth[level])
         else:
             for level in range(q.size):
-                q[level] = y.reward[i, a]
+                q[level] = b.gain[i, a]
             for e in range(first, first + b.degree[i, a]):
                 child, p = b.edge_child[e], discount * b.edge_prob[e]
-                upper = y.upper[child]
+                upper = y.upper[max(y.row[child], HERE)]
                 for level in range(after.size):
                     bound[level] = upper[after[level]] if after[level] != NONE else -np.inf
                 for j in range(n_relaxed):
                     spent = 0.0
                     for k in range(z.rest.size):
                         spent += v.price[j, k] * y.cost[i, k, a]
-                    hi, worth, factor = y.hi[child, j], v.worth[j], 1.0 / discount
+                    hi, worth, factor = y.hi[row_above(b, v, y, child, j), j], v.worth[j], 1.0 / discount
                     for level in range(after.size):
                         to = after[level]
                         if to != NONE:
@@ -334,10 +306,10 @@ def back_up_exact(  # noqa: PLR0912 - as above
         for level in range(after.size):
             if after[level] != NONE:
                 best[level] = max(best[level], q[level])
-    upper = y.upper[i]
+    upper = y.upper[y.row[i]]
     moved = False
     for j in range(n_relaxed):
-        hi, worth = y.hi[i, j], v.worth[j]
+        hi, worth = y.hi[y.row[i], j], v.worth[j]
         for level in range(upper.size):
             best[level] = min(best[level], hi[level] + worth[level])
     for level in range(upper.size):
@@ -349,14 +321,14 @@ def back_up_exact(  # noqa: PLR0912 - as above
 
 
 @inner
-def back_up(b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int, mode: int) -> bool:
+def back_up(b: Store, v: Levels, y: Bounds, c: Courses, z: LevelScratch, discount: float, i: int, mode: int) -> bool:
     """Back up belief i in the relaxation that is the mode, or if it is none everywhere; whether a bound moved."""
     moved = False
     for j in range(v.price.shape[0]):
         if v.relaxed and (mode < 0 or mode == j):
-            moved = back_up_relaxed(b, v, y, z, discount, i, j) or moved
+            moved = back_up_relaxed(b, v, y, c, z, discount, i, j) or moved
     if mode >= 0:
         return moved
-    b.value[i, HI] = min(b.value[i, HI], y.hi[i, 0, y.upper.shape[1] - 1])
+    b.value[i, HI] = min(b.value[i, HI], y.hi[y.row[i], 0, y.upper.shape[1] - 1])
     moved = back_up_least(b, y, z, discount, i) or moved
     return back_up_exact(b, v, y, z, discount, i) or moved

@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import FloatArray, IndexArray, IntArray
 from .jit import inner, kernel
-from .store import (
-    NONE,
-)
+from .store import NONE, Store
 
 SNAP = 1e-13  # relative difference below which a budget is rounding of a level
 
@@ -40,15 +38,15 @@ class Levels(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds of each belief of the store, by its number."""
+    """Bounds of the beliefs of the store; those over levels by row (`kernels.rows`)."""
 
-    reward: FloatArray  # [N, A]
+    row: IndexArray  # [N] row of a belief, or NONE; the first few are lent
     cost: FloatArray  # [N, K, A]
-    hint: FloatArray  # [N, J, A]
-    hi: FloatArray  # [N, J, L]
-    lo: FloatArray  # [N, J, L]
-    upper: FloatArray  # [N, L]
+    hint: FloatArray  # [N, J - 1, A] products with the hints of the relaxations but the first
     least: FloatArray  # [N, K]
+    hi: FloatArray  # [rows, J, L]
+    lo: FloatArray  # [rows, J, L]
+    upper: FloatArray  # [rows, L]
 
 
 class LevelScratch(NamedTuple):
@@ -121,9 +119,9 @@ def list_maps(v: Levels, spending: FloatArray, discount: float, part: IntArray, 
 
 
 @inner
-def priced_gain(v: Levels, y: Bounds, i: int, a: int, j: int) -> float:
+def priced_gain(b: Store, v: Levels, y: Bounds, i: int, a: int, j: int) -> float:
     """``R(b, a) − λ_j·C(b, a)``."""
-    gain = y.reward[i, a]
+    gain = b.gain[i, a]
     for k in range(v.n.size):
         gain -= v.price[j, k] * y.cost[i, k, a]
     return float(gain)

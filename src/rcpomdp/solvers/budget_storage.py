@@ -9,15 +9,15 @@ import numpy as np
 from .._types import BoolArray, FloatArray, IntArray
 from ..bounds.blind import blind_sure_costs, largest_sure_costs
 from ..bounds.starting import cost_fib_vectors
-from ..kernels.courses import Courses
+from ..kernels.courses import ROWS, Courses
 from ..kernels.levels import Bounds, Levels, LevelScratch, list_maps
 from ..kernels.plans import VALUES
+from ..kernels.rows import LENT
 from ..kernels.store import NONE
 from .engine import Engine
 from .levels import level_values
 
 _COURSES = 4096  # room to begin with
-_COUNTS = 8  # entries of Courses.used
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
@@ -111,22 +111,24 @@ def build_level_scratch(v: Levels) -> LevelScratch:
     )
 
 
-def build_bounds(v: Levels, n: int, n_actions: int) -> Bounds:
-    """Room for the bounds of n beliefs."""
+def build_bounds(v: Levels, n: int, rows: int, n_actions: int) -> Bounds:
+    """Room for the bounds of n beliefs, of which some have rows."""
     n_prices, (n_costs, n_levels) = len(v.price), v.part_of.shape
     return Bounds(
-        reward=np.empty((n, n_actions)),
+        row=np.empty(n, dtype=np.int32),
         cost=np.empty((n, n_costs, n_actions)),
-        hint=np.empty((n, n_prices, n_actions)),
-        hi=np.empty((n, n_prices, n_levels)),
-        lo=np.empty((n, n_prices, n_levels)),
-        upper=np.empty((n, n_levels)),
+        hint=np.empty((n, n_prices - 1, n_actions)),
         least=np.empty((n, n_costs)),
+        hi=np.empty((rows, n_prices, n_levels)),
+        lo=np.empty((rows, n_prices, n_levels)),
+        upper=np.full((rows, n_levels), np.inf),
     )
 
 
-def carry_over(used: int, old_levels: Levels, old: Bounds, levels: Levels, bounds: Bounds) -> int:
+def carry_over(used: int, rows: int, old_levels: Levels, old: Bounds, levels: Levels, bounds: Bounds) -> int:
     """Take over what was known at other levels: a level is bounded by the next one that is no lower.
+
+    There are `used` beliefs, of which some have `rows`.
 
     Return how many relaxations were taken over: all if the prices are those of before, else only the first.
     """
@@ -134,14 +136,15 @@ def carry_over(used: int, old_levels: Levels, old: Bounds, levels: Levels, bound
     for k, part in enumerate(levels.part_of):
         theirs = old_levels.value[k, : old_levels.n[k]]
         place += np.searchsorted(theirs, levels.value[k, part]) * old_levels.stride[k]
-    for name in ("reward", "cost", "least"):
+    for name in ("row", "cost", "least"):
         getattr(bounds, name)[:used] = getattr(old, name)[:used]
-    np.take(old.upper[:used], place, axis=1, out=bounds.upper[:used], mode="clip")
+    np.take(old.upper[:rows], place, axis=1, out=bounds.upper[:rows], mode="clip")
     n_prices = len(levels.price)
     kept = n_prices if np.array_equal(old_levels.price[:n_prices], levels.price) else 1
-    bounds.hint[:used, :kept] = old.hint[:used, :kept]
+    bounds.hint[:used, : kept - 1] = old.hint[:used, : kept - 1]
     for j in range(kept):
-        bounds.hi[:used, j] = np.take(old.hi[:used, j], place, axis=1, mode="clip")
+        bounds.hi[:rows, j] = np.take(old.hi[:rows, j], place, axis=1, mode="clip")
+    bounds.hi[:rows, kept:] = np.inf  # rows are started one after the other, and rays read the others
     return kept
 
 
@@ -161,7 +164,7 @@ def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
         leaf_floor=leaf_floor,
         limited=layout.limited.astype(np.int64),
         loose=layout.cap.copy(),
-        used=np.zeros(_COUNTS, dtype=np.int64),
+        used=np.array([*[0] * ROWS, LENT], dtype=np.int64),
     )
 
 

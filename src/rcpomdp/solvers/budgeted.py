@@ -15,7 +15,7 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..kernels import budgeted as kernels
 from ..kernels.choices import NO_ROOM, Search, Steps
-from ..kernels.courses import BELIEF, COURSE_LINKS, COURSES, FILLED, LOOKS, MOVED, NEXT, PRICED, VISITS, WANTED
+from ..kernels.courses import BELIEF, COURSE_LINKS, COURSES, FILLED, LOOKS, MOVED, NEXT, PRICED, ROWS, VISITS, WANTED
 from ..kernels.levels import Bounds, Levels
 from ..kernels.search import FULL, Tuning
 from ..kernels.store import BELIEFS, NONE, SAME
@@ -35,7 +35,9 @@ from .engine import Engine, EngineOptions
 from .prices import dual_prices
 
 _ROUNDS = 3  # of backups over all beliefs after a change of levels or prices
-_MOST_BOUNDS = 1 << 30  # levels times beliefs
+_MOST_BOUNDS = 1 << 30  # levels times rows
+_ROWS = 256  # of bounds, to begin with
+_BY_ROW = Bounds._fields.index("hi")  # where the fields of bounds begin that are by row
 _WANTED = 16  # levels that are asked for before more of them are made
 LOOSE = 0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
 _LEAST_PRICED = 0.05  # share of successors that a price must bound to be kept
@@ -111,7 +113,7 @@ class BudgetSearch:
     @property
     def upper(self) -> float:
         """Upper bound on the optimum; −inf if nothing can keep the budget."""
-        return float(self.bounds.upper[self.engine.root, self._root_level])
+        return float(self.bounds.upper[self.bounds.row[self.engine.root], self._root_level])
 
     @property
     def gap(self) -> float:
@@ -179,7 +181,7 @@ class BudgetSearch:
 
     def _run(self, root: int, budget: FloatArray, epsilon: float, tuning: Tuning, work: int, trials: int) -> None:
         """One call of the kernel from a belief with a budget, and more room if it was short."""
-        if len(self.bounds.upper) < len(self.engine.store.info):  # an interrupt may have come between the two
+        if len(self.bounds.row) < len(self.engine.store.info):  # an interrupt may have come between the two
             self._fit()
         status, self.trials = kernels.search(self._parts(), root, budget, epsilon, tuning, work, self.trials, trials)
         if status == FULL:
@@ -212,7 +214,7 @@ class BudgetSearch:
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
         n_levels = self.bounds.upper.shape[1]
-        if n_levels >= self.options.most_levels or n_levels * int(self.courses.used[FILLED]) > _MOST_BOUNDS:
+        if n_levels >= self.options.most_levels or n_levels * int(self.courses.used[ROWS]) > _MOST_BOUNDS:
             return False
         before = self.extra, self.n_levels
         wanted = self.steps.wanted[: self.courses.used[WANTED]]
@@ -343,14 +345,15 @@ class BudgetSearch:
         """
         e, first = self.engine, not hasattr(self, "levels")
         levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
-        n, used = len(e.store.info), int(self.courses.used[FILLED])
-        size = 8 * n * levels.part_of.shape[1] * (1 + 2 * len(self.prices))
+        n, (used, rows) = len(e.store.info), self.courses.used[[FILLED, ROWS]]
+        room = _ROWS if first else len(self.bounds.upper)
+        size = 8 * room * levels.part_of.shape[1] * (1 + 2 * len(self.prices))
         if not first and self.memory + size > self.memory_limit:
             return False
-        scratch, bounds = build_level_scratch(levels), build_bounds(levels, n, e.model.n_actions)
+        scratch, bounds = build_level_scratch(levels), build_bounds(levels, n, room, e.model.n_actions)
         parts = self._parts()._replace(v=levels, y=bounds, z=scratch) if not first else None
         if parts is not None:
-            kept = carry_over(used, self.levels, self.bounds, levels, bounds)
+            kept = carry_over(used, rows, self.levels, self.bounds, levels, bounds)
             kernels.refill(parts, kept, _ROUNDS)
         root_level = int(kernels.level_at(levels, self.budget))
         self.levels, self.bounds, self.scratch, self._root_level = levels, bounds, scratch, root_level
@@ -360,20 +363,29 @@ class BudgetSearch:
     def _grow(self) -> None:
         """More room wherever one more expansion, plan or course may not fit."""
         e = self.engine
-        elsewhere, room = storage.memory(self.bounds, self.courses), len(self.bounds.upper)
-        per_belief = storage.memory(self.bounds) // room
-        more = storage.grown(e.space, e.store, e.plans, self.memory_limit - elsewhere, per_belief)
+        y = self.bounds
+        by_belief, by_row = storage.memory(y[:_BY_ROW]) // len(y.row), storage.memory(y[_BY_ROW:]) // len(y.upper)
+        elsewhere = storage.memory(y, self.courses) + by_row * (self._row_room() - len(y.upper))
+        more = storage.grown(e.space, e.store, e.plans, self.memory_limit - elsewhere, by_belief)
         self.out_of_memory = more is None
         if more is None:
             return
         e.store = more
         self._fit()
 
+    def _row_room(self) -> int:
+        """For how many rows there should be room."""
+        room = len(self.bounds.upper)
+        if self.courses.used[ROWS] < room:
+            return room
+        return storage.more_room(room, storage.memory(self.bounds[_BY_ROW:]))
+
     def _fit(self) -> None:
         """Room for the bounds and courses of all beliefs that the store has room for."""
         e, c = self.engine, self.courses
         try:
-            storage.lengthen([*self.bounds, c.head], len(e.store.info))
+            storage.lengthen([*self.bounds[:_BY_ROW], c.head], len(e.store.info))
+            storage.lengthen(self.bounds[_BY_ROW:], self._row_room())
             new, leaves = int(e.store.used[BELIEFS] - c.used[FILLED]), int(np.diff(c.leaf_ptr).max())
             if c.used[COURSES] + (new + 1) * leaves + 1 > len(c.info):
                 storage.lengthen([c.info, c.total, c.sure], 3 * len(c.info) // 2 + (new + 1) * leaves)

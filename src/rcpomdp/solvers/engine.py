@@ -103,6 +103,7 @@ class Engine:
         self.scratch = storage.build_scratch(self.space)
         self.store = storage.build_store(self.space)
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
+        self.slack = self._slack()  # more than rounding can have done to a bound
         b = beliefs.initial(self.ordered)
         self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
@@ -137,8 +138,7 @@ class Engine:
         names = ("making beliefs", "testing plans", "making plans", "upper backups", "testing points")
         return {name: int(done) for name, done in zip(names, self.store.used[MAKING_BELIEFS:], strict=True)}
 
-    @property
-    def slack(self) -> float:
+    def _slack(self) -> float:
         """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound.
 
         Beliefs that differ by δ in sum differ in value by at most δ times the span of the values; each backup may add
@@ -196,6 +196,7 @@ class Engine:
         x.hint[:] = self._hint(x.gain[0])
         weights = np.concatenate([[objective.reward], -objective.costs])
         search_kernels.retarget(x, self.store, self.plans, weights, self.model.discount, _ROUNDS)
+        self.slack = self._slack()
         plan_kernels.refresh_lower(x, self.store, self.plans, self.root)
 
     def move_root(self, b: beliefs.Belief) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from ..model import CPOMDP
 _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
 _BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
-_LARGE = 1 << 28  # bytes from which on arrays grow by a quarter only
+_LARGE = 1 << 28  # bytes from which on arrays grow by a sixteenth only: what is added is written to
 _COUNTS = 12  # entries of Store.used
 _PER_BELIEF = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
 
@@ -134,9 +133,14 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
 
 
-def memory(*parts: NamedTuple) -> int:
+def memory(*parts: Iterable[object]) -> int:
     """Bytes allocated."""
     return sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
+
+
+def more_room(room: int, size: int) -> int:
+    """How many rows arrays should have next that have `room` and take `size` bytes."""
+    return int((2.0 if size < _LARGE else 1.0625) * room) + 1
 
 
 def lengthen(arrays: Sequence[AnyArray], n: int) -> None:
@@ -167,7 +171,7 @@ def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 
         in_use, room = int(store.used[count]), len(arrays[0])
         if in_use + needed > room:
             size = sum(a.nbytes for a in arrays) + (per_belief * room if count == BELIEFS else 0)
-            n = max(int((2.0 if size < _LARGE else 1.25) * room), in_use + 2 * needed)
+            n = max(more_room(room, size), in_use + 2 * needed)
             growth.append((arrays, n))
             added += size * (n - room) // room
     if memory(store, plans) + added > limit:
