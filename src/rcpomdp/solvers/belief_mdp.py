@@ -29,6 +29,7 @@ from .smallest import smallest_model
 from .stopping import Slices
 
 _MOST_STATES, _MOST_BELIEFS = 2000, 1000
+_MOST_DISCOUNT = 0.995
 _LOOK = SearchOptions(informed="fib", informed_levels=False)
 _FIRST = 256  # levels of a cost, to begin with; if there are two, the square root of 16 times as many
 _FINER = 4  # times as many levels in the next grid
@@ -250,8 +251,8 @@ def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
 
 
 def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) -> FewBeliefs | None:
-    """The model's beliefs if they are few, and few of its budgets bind; else None."""
-    if model.n_states > _MOST_STATES:
+    """The model's beliefs if they are few, few of its budgets bind, and iteration gets somewhere; else None."""
+    if model.n_states > _MOST_STATES or model.discount > _MOST_DISCOUNT:
         return None
     search = PointBasedSearch(
         model, Objective(1.0, np.zeros(model.n_costs)), np.array(model.spending_limit), _LOOK, memory_limit, 4
