@@ -297,11 +297,18 @@ def _one_step(model: CPOMDP, seed: int) -> Result:
 
 
 def _point(search: BudgetSearch, seconds: float, before: TracePoint | None = None) -> TracePoint:
-    """The bounds now, rounded outward; what held before still does."""
-    lower, upper = search.lower - search.slack, search.upper + search.slack
-    if before is not None:
-        lower, upper = max(lower, before.lower), min(upper, before.upper)
-    return TracePoint(seconds, lower, upper, search.trials, *search.sizes)
+    """The bounds now, rounded outward; what held before still does, and counts go on from there."""
+    now = TracePoint(seconds, search.lower - search.slack, search.upper + search.slack, search.trials, *search.sizes)
+    if before is None:
+        return now
+    return TracePoint(
+        seconds,
+        max(now.lower, before.lower),
+        min(now.upper, before.upper),
+        max(now.trials, before.trials),
+        max(now.beliefs, before.beliefs),
+        max(now.plans, before.plans),
+    )
 
 
 @cache
