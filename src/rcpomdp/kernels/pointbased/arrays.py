@@ -70,7 +70,6 @@ OPTION = np.dtype(
         ("belief", np.int32),
         ("next", np.int32),  # option of the same belief, or the next free one
         ("plan", np.int32),  # or NONE: a belief plan
-        ("general", np.int32),  # 1 if it is a plan whose sure cost here is that of its class
         ("action", np.int32),
         ("links", np.int64),  # first of its successors, one for each edge: an option, or `as_link(plan)`
     ],

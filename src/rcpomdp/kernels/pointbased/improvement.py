@@ -23,6 +23,7 @@ from .options import (
 from .plans import add_plan, plan_has_room, rest_for_plan
 from .strips import cell, cover, find_level, level_after
 
+_SAME = 1e-12  # relative difference of two values that are one
 _LOOKS = 3  # actions whose successors one look for a better plan tests
 
 
@@ -112,11 +113,10 @@ def improve(s: Search, strip: int, level: int, a: int, d: FloatArray, least_gain
         looked = best
     if best == NONE:
         return True
-    if _plan_keeps(s, i, best, d):
-        if not _make_best(s, i, best, d, least_gain, True):
-            return False
-        if not s.space.varies:
-            return True
+    if not _make_best(s, i, best, d, least_gain, True):
+        return False
+    if not s.space.varies and _plan_keeps(s, i, best, d):
+        return True
     return _make_best(s, i, best, d, least_gain, False)
 
 
@@ -151,13 +151,16 @@ def _make_best(s: Search, i: int, a: int, d: FloatArray, least_gain: float, as_p
     if promise == -np.inf or (known != NONE and promise <= s.options.total[known, 0] + least_gain):
         return True
     if as_plan:
-        return _make_plan(s, i, a, rest)
+        return _make_plan(s, i, a, rest, promise)
     return _make_belief_plan(s, i, a, rest, False)
 
 
 @inner
-def _make_plan(s: Search, i: int, a: int, rest: FloatArray) -> bool:
-    """Make the plan of (class, action) that follows the best plans within what is left; False if full."""
+def _make_plan(s: Search, i: int, a: int, rest: FloatArray, promise: float) -> bool:
+    """Make the plan of (class, action) that follows the best plans within what is left; False if full.
+
+    What is possible in the class alone may make it cost more than there is; it is then of use elsewhere, and made once.
+    """
     x, b, g, w, c = s.space, s.beliefs, s.plans, s.scratch, s.options
     cls, row = b.info[i].cls, b.info[i].row
     if not plan_has_room(x, g, s.counts, cls, a):
@@ -168,6 +171,13 @@ def _make_plan(s: Search, i: int, a: int, rest: FloatArray) -> bool:
     for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
         option = best_option(x, b, c, b.edge_child[e], rest, True)
         w.by_obs[b.edge_obs[e]] = c.info[option].plan
+    for k in range(w.spare.size):
+        w.spare[k] = 0.0
+        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+            w.spare[k] = max(w.spare[k], g.sure[w.by_obs[x.seen_obs[f]], k])
+        w.spare[k] = x.peak[cls, a, k] + x.discount * w.spare[k]
+    if is_known(x, b, c, i, promise - _SAME * abs(promise), w.spare, True):
+        return True
     return offer(s, i, add_plan(x, g, w, s.counts, cls, a))
 
 
@@ -197,7 +207,6 @@ def _make_belief_plan(s: Search, i: int, a: int, rest: FloatArray, thrifty: bool
         c.sure[new, k] = b.cost[row, k, a] + x.discount * c.sure[new, k]
     c.info[new].belief = i
     c.info[new].plan = NONE
-    c.info[new].general = 0
     c.info[new].action = a
     c.info[new].links = links
     if is_known(x, b, c, i, c.total[new, 0], c.sure[new], False):

@@ -34,10 +34,10 @@ def fits(x: Space, sure: FloatArray, d: FloatArray) -> bool:
 
 @inner
 def best_option(x: Space, b: Beliefs, c: Options, i: int, d: FloatArray, plans_only: bool) -> int:
-    """The best option of belief i within a budget, or NONE; `plans_only` if it must do for plans that lead here."""
+    """The best option of belief i within a budget, or NONE."""
     best, most, option = NONE, -np.inf, b.info[i].option
     while option != NONE:
-        if c.total[option, 0] > most and (c.info[option].general or not plans_only) and fits(x, c.sure[option], d):
+        if c.total[option, 0] > most and (c.info[option].plan != NONE or not plans_only) and fits(x, c.sure[option], d):
             best, most = option, c.total[option, 0]
         option = c.info[option].next
     return best
@@ -81,7 +81,7 @@ def is_known(x: Space, b: Beliefs, c: Options, i: int, value: float, sure: Float
     while option != NONE:
         if (
             c.total[option, 0] >= value
-            and (not as_plan or c.info[option].general)
+            and (not as_plan or c.info[option].plan != NONE)
             and _is_as_thrifty(x, b.low[i], c.sure[option], sure)
         ):
             return True
@@ -110,13 +110,13 @@ def enter(x: Space, b: Beliefs, c: Options, counts: AnyArray, i: int, new: int) 
 
     Plans give their place back; belief plans may be followed by others, and keep it.
     """
-    value, general = c.total[new, 0], c.info[new].general
+    value, is_plan = c.total[new, 0], c.info[new].plan != NONE
     before, option = NONE, b.info[i].option
     while option != NONE:
         after = c.info[option].next
         if (
             c.total[option, 0] <= value
-            and (general or not c.info[option].general)
+            and (is_plan or c.info[option].plan == NONE)
             and _is_as_thrifty(x, b.low[i], c.sure[new], c.sure[option])
         ):
             if before == NONE:
@@ -198,13 +198,9 @@ def offer(s: Search, i: int, plan: int) -> bool:
     for row in range(c.total.shape[1]):  # reward and costs come last
         at = rows - c.total.shape[1] + row
         c.total[new, row] = value if at == 0 else product(x, b, g, i, plan, at)
-    c.info[new].general = 1
     for k in range(c.sure.shape[1]):
-        c.sure[new, k] = g.sure[plan, k]
-        if c.total[new, 1 + k] <= 0.0 < g.sure[plan, k]:
-            # What is never expected is never spent, whatever other states of the class would cost.
-            c.sure[new, k] = 0.0
-            c.info[new].general = 0
+        # What is never expected is never spent, whatever other states of the class would cost.
+        c.sure[new, k] = g.sure[plan, k] if c.total[new, 1 + k] > 0.0 else 0.0
     c.info[new].belief = i
     c.info[new].plan = plan
     c.info[new].action = g.info[plan].action
