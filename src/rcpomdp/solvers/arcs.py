@@ -101,8 +101,8 @@ def arcs(
     clock = Slices(time_limit)
     found = None
     if options is None and act_time is None:
-        found = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
-        if found is not None and not (found.status == STALLED and isinstance(found.policy, ControllerPolicy)):
+        found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
+        if found is not None and is_final:
             return found
     options = options or ArcsOptions()
     told = with_free_actions(model)
@@ -143,17 +143,18 @@ def _by_kind(
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
-) -> Result | None:
+) -> tuple[Result | None, bool]:
     """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither.
 
-    What has few beliefs is "stalled" if a search should go on from there.
+    And whether that is final: where beliefs are few, and finer levels are not worth it, a search should go on.
     """
     few = few_beliefs(model, memory_limit, lambda: clock.over)
     if few is not None:
-        return solve_few(few, epsilon, clock, memory_limit, seed, progress)
+        found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+        return found, found.status != STALLED
     if is_noisy(model, np.array(model.spending_limit)):
-        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress)
-    return None
+        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress), True
+    return None, False
 
 
 def _solve(

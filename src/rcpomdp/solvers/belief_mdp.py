@@ -41,6 +41,7 @@ _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-15  # relative error of the policy's totals
 _MOST_CELLS = 10_000_000  # beliefs times levels up to which finer levels are worth it
 _SHARE = 0.5  # of a time limit
+_ROUNDING = 0.1  # share of the tolerance that is for rounding
 _BLINK = 0.05  # seconds between points of the trace
 _MOST_COSTS = 2  # budgets that a grid can have; with more it is too coarse
 
@@ -50,10 +51,10 @@ class FewBeliefs:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.search = search
-        self.model, self.limited = search.model, np.flatnonzero(search.limited)
-        self.budget, self.cap = search.budget[self.limited], search.cap[self.limited]
-        # What is allowed for rounding is for rounding: levels start from the budget itself.
-        self.budget = np.minimum(self.budget, np.asarray(search.model.budget)[self.limited])
+        self.model, self.limited, self.cap = search.model, np.flatnonzero(search.limited), search.cap[search.limited]
+        # A little of what is allowed for rounding is kept for it.
+        given, limit = np.asarray(search.model.budget)[self.limited], search.budget[self.limited]
+        self.budget = given + (1 - _ROUNDING) * (limit - given)
         self.mdp, self.hint, self._observation = _belief_mdp(search, self.limited)
         kernels.settle_sure(self.mdp, _SWEEPS)
         self.grids = 0
