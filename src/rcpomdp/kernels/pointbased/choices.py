@@ -12,9 +12,11 @@ import numpy as np
 from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
+from .backups import bound_at
 from .levels import priced
 from .options import best_option, refresh, share_of, thriftiest_option
-from .strips import apply_ray, bound_at, cell, cover, entry_above, find, has_rays, level_after, needs, q_cell
+from .spending import level_after, needs
+from .strips import apply_ray, cell, cover, entry_above, find, has_rays, q_cell
 
 THRIFTY = -1  # mode of a trial, beside EXACT and the relaxations
 _NESTING = 8  # rays followed one after the other to where a gap comes from

@@ -21,7 +21,8 @@ from .options import (
     thriftiest_option,
 )
 from .plans import add_plan, plan_has_room, rest_for_plan
-from .strips import cell, cover, find_level, level_after
+from .spending import level_after
+from .strips import cell, cover, find_level
 
 _SAME = 1e-12  # relative difference of two values that are one
 _LOOKS = 3  # actions whose successors one look for a better plan tests

@@ -1,4 +1,4 @@
-"""The informed bounds of a node's actions: by one step from its parent's states, or by its own states."""
+"""The informed bounds of a belief's actions: by one step from its parent's states, or by its own states."""
 
 from __future__ import annotations
 

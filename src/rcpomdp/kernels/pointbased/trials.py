@@ -2,7 +2,7 @@
 
 A trial carries the exact budget d that is left. It descends by the action with the largest upper bound and the
 successor that contributes most to the gap at the root, and backs up on the way down and up. Its target is a share of
-the current gap: a node at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a
+the current gap: a step at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a
 relaxation, and that from a ray, the trial goes on at the end of the ray, within the relaxation. While nothing is
 known that keeps the budget, every other trial is thrifty: it goes by the action that needs least and the successor
 whose options exceed the budget by most. A sampled trial takes the actions that are best by the lower bound, and lets
@@ -19,12 +19,14 @@ from ..._types import AnyArray, FloatArray
 from ..jit import inner, kernel
 from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Search
+from .backups import back_up_all, back_up_new, bound_at
 from .beliefs import expand
 from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
 from .levels import join, left_after, level_of, place_of, value_at
 from .options import best_option, refresh
-from .strips import MOVE, back_up_all, back_up_new, bound_at, cell, cover, open_strip
+from .spending import MOVE
+from .strips import cell, cover, open_strip
 
 DONE, FULL, CROWDED = 0, 1, 2
 STILL = 8  # trials in a row that change nothing, after which more would not either
