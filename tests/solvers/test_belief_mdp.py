@@ -94,6 +94,21 @@ def test_what_is_infeasible_is_told_with_what_suffices() -> None:
     assert r.needed == pytest.approx([2.0])
 
 
+def test_the_sure_cost_is_that_of_the_rarest_history() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1e-3, 1.0 - 1e-3], [0.0, 1.0]]],
+        observation=[[[1.0, 0.0], [0.0, 1.0]]],
+        reward=[[1.0], [0.0]],
+        cost=[[1.0], [0.0]],
+        initial_belief=[1.0, 0.0],
+        discount=0.9,
+        budget=9.999,
+    )
+    mdp = few(model)
+    *_, sure = mdp.controller()  # type: ignore[attr-defined]
+    assert sure == pytest.approx([10.0], rel=1e-12)
+
+
 # Budgets of nothing
 
 
