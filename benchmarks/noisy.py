@@ -54,7 +54,7 @@ CASES = [
     *map(Case, ("hallway", "hallway2", "tiger-grid", "tag", "maze20", "query-s3", "mini-hall", "cheese-maze")),
     *map(Case, ("bridge-repair", "tiger", "tunnels", "crs-4-4", "crs-5-7", "crs-7-8")),
     Case("crs-5-7", 2.0),
-    *map(Case, ("warehouse", "patrol", "assembly-line", "delivery", "clinic")),
+    *map(Case, ("warehouse", "patrol", "assembly-line", "delivery", "sample-return", "clinic")),
 ]
 IDEAS: dict[str, dict[str, Any]] = {  # what is told to `SearchOptions`
     "all": {},

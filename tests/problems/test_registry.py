@@ -18,7 +18,7 @@ BUILT_IN = [
     *("crs-4-4", "crs-5-7", "crs-7-8", "crs-11-11", "rs-5-7", "rs-7-8", "rs-11-11"),
     *("cheese-maze", "maze20", "query-s3", "mini-hall"),
     *("hallway", "hallway2", "tiger-grid", "tag", "bridge-repair"),
-    *("warehouse", "patrol", "assembly-line", "delivery", "clinic"),
+    *("warehouse", "patrol", "assembly-line", "delivery", "sample-return", "clinic"),
 ]
 
 

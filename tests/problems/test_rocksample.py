@@ -6,7 +6,7 @@ import pytest
 
 from rcpomdp.errors import ModelError
 from rcpomdp.problems.layouts import LAYOUTS
-from rcpomdp.problems.rocksample import rocksample
+from rcpomdp.problems.rocksample import ACTIONS, SAMPLE, rocksample
 
 MAPS = [  # n, rocks, start: a middling map, one without rocks, one of a single cell, rocks on every edge
     (3, ((1, 1), (3, 2)), (2, 3)),
@@ -130,6 +130,15 @@ def test_other_rewards_costs_and_reach():
     assert (model.discount, model.budget.tolist(), model.name) == (0.9, [4], "my map")
 
 
+def test_separate_costs_add_up_to_the_one_there_was():
+    one, two = rocksample(), rocksample(separate=True, budget=(2.0, 0.5))
+    np.testing.assert_array_equal(two.cost.sum(axis=0), one.cost[0])
+    assert list(two.costs) == ["checks", "bad samples"]
+    assert two.budget.tolist() == [2.0, 0.5]
+    assert (two.cost[0][:, SAMPLE] == 0).all()
+    assert (two.cost[1][:, len(ACTIONS) :] == 0).all()
+
+
 def test_without_costs_it_is_a_plain_pomdp():
     plain, constrained = rocksample(costs=False, budget=None), rocksample()
     assert plain.n_costs == 0
@@ -173,7 +182,7 @@ def cells(text, shift):
 
 
 def test_layouts_are_the_published_ones():
-    assert set(LAYOUTS) == set(CLASSIC) | set(CONSTRAINED)
+    assert set(LAYOUTS) == set(CLASSIC) | set(CONSTRAINED) | {"sample-return"}
     for name, text in CONSTRAINED.items():
         assert LAYOUTS[name]["rocks"] == cells(text, 0)
         assert set(LAYOUTS[name]) == {"n", "rocks"}  # the rest as by default

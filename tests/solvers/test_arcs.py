@@ -16,7 +16,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp.kernels.level_bounds import bound_at
 from rcpomdp.kernels.levels import Bounds, Levels, list_maps
-from rcpomdp.kernels.store import BELIEFS, NONE, OFFSET, SIZE, Store
+from rcpomdp.kernels.store import BELIEFS, NONE, PROBS, SIZE, STATES, Store
 from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers import Result, TracePoint, stopping
 from rcpomdp.solvers.budgeted import ArcsOptions, BudgetSearch
@@ -267,9 +267,9 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
         rng = np.random.default_rng(seed)
         loose = reference.tolerance(case, case.R) + search.slack
         for i in rng.permutation(int(store.used[BELIEFS]))[:4]:
-            at = slice(store.info[i, OFFSET], store.info[i, OFFSET] + store.info[i, SIZE])
+            states, probs, size = store.info[i, [STATES, PROBS, SIZE]]
             belief = np.zeros(len(order))
-            belief[store.state[at]] = store.prob[at]
+            belief[store.state[states : states + size]] = store.prob[probs : probs + size]
             here = started_at(case, state_order(engine, case), belief)
             least = budget_reference.least_budget_interval(here, 500)[1]
             assert (search.bounds.least[i] <= least + 1e-9 * np.maximum(1, least)).all()

@@ -14,7 +14,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp import beliefs
 from rcpomdp.kernels.plans import ACTION, LINKS, OLDER, VALUES
-from rcpomdp.kernels.store import BASE, CLASS, HI, LO, NONE, OFFSET, PLAN, POINT, SIZE, TIP, WEIGHT
+from rcpomdp.kernels.store import BASE, CLASS, HI, LO, NONE, PLAN, POINT, PROBS, SIZE, STATES, TIP, WEIGHT
 from rcpomdp.solvers import engine as engine_module
 from rcpomdp.solvers.engine import Engine, EngineOptions, Objective
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_belief, random_model, rngs
@@ -57,8 +57,8 @@ class Found:
         self.tolerance = reference.tolerance(case, np.concatenate([self.gain[None], case.R[None], case.C]))
         self.info, self.value = s.info[:n], s.value[:n]
         self.beliefs = np.zeros((n, case.model.n_states))
-        for i, (at, size) in enumerate(self.info[:, [OFFSET, SIZE]]):
-            self.beliefs[i, s.state[at : at + size]] = s.prob[at : at + size]
+        for i, (states, probs, size) in enumerate(self.info[:, [STATES, PROBS, SIZE]]):
+            self.beliefs[i, s.state[states : states + size]] = s.prob[probs : probs + size]
 
     def edges(self, i: int, a: int) -> list[tuple[int, float, int]]:
         """(observation, probability, belief) of an expanded action."""
@@ -313,7 +313,7 @@ def test_the_store_survives_growth(options: dict[str, Any]) -> None:
     engine.search(0, 100_000)
     assert engine.sizes[0] > small
     assert engine.memory > room
-    assert len(engine.store.table) >= 2 * len(engine.store.info)
+    assert engine.store.table.shape[1] >= 2 * len(engine.store.info)
     found = Found(case, engine)
     assert check_store(found) > 100
     check_lists(found)

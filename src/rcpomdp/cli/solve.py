@@ -134,7 +134,9 @@ def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
             for k, name in enumerate(model.costs)
         ]
         where = "in expectation" if result.admissible is None else "in every history"
-        return complain(f"infeasible: no policy keeps the budget {where}: {'; '.join(needs)}", INFEASIBLE)
+        together = result.needed is not None and (result.needed <= model.spending_limit).all()
+        budget = "the budgets together" if together else "the budget"
+        return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)
     if result.lower == -math.inf and result.upper == math.inf:
         found = f"there is a policy, but {result.solver} gives no bounds"
     elif result.lower == -math.inf:

@@ -171,7 +171,7 @@ def sweep(m: BeliefMDP, g: Grid, y: Bounds, w: Room) -> float:
 
 
 @kernel
-def refine(g: Grid, before: Bounds, y: Bounds, above: IntArray, below: IntArray) -> None:
+def refine(before: Bounds, y: Bounds, above: IntArray, below: IntArray) -> None:
     """Take bounds over from fewer levels: a level is bounded by the next one above and the next one below."""
     for i in range(y.upper.shape[0]):
         for level in range(y.upper.shape[1]):

@@ -25,9 +25,10 @@ from .store import (
     CLASS,
     HI,
     NONE,
-    OFFSET,
     POINT,
+    PROBS,
     SIZE,
+    STATES,
     TIP,
     UPPER_BACKUPS,
     WEIGHT,
@@ -50,8 +51,9 @@ def fill_hints(b: Store, v: Levels, y: Bounds, i: int, j: int) -> None:
     products = y.hint[i, j - 1]
     for a in range(products.size):
         products[a] = 0.0
-    for t in range(b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]):
-        p, hint = b.prob[t], v.hint[j, b.state[t]]
+    states, probs = b.info[i, STATES], b.info[i, PROBS]
+    for t in range(b.info[i, SIZE]):
+        p, hint = b.prob[probs + t], v.hint[j, b.state[states + t]]
         for a in range(products.size):
             products[a] += p * hint[a]
 
@@ -62,14 +64,14 @@ def fill_bounds(x: Space, b: Store, v: Levels, y: Bounds, i: int) -> None:
     m = x.model
     n_actions, n_costs = b.gain.shape[1], v.n.size
     pair = b.info[i, CLASS] * n_actions
-    first, last = b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]
+    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
     for a in range(n_actions):
         for k in range(n_costs):
             y.cost[i, k, a] = v.floor[pair + a, k]
             if x.peak[b.info[i, CLASS], a, k] > v.floor[pair + a, k]:  # else all states of the class cost the same
                 cost = 0.0
-                for t in range(first, last):
-                    cost += b.prob[t] * m.cost[k, b.state[t], a]
+                for t in range(size):
+                    cost += b.prob[probs + t] * m.cost[k, b.state[states + t], a]
                 y.cost[i, k, a] = cost
     for j in range(1, v.price.shape[0]):
         fill_hints(b, v, y, i, j)
@@ -79,8 +81,8 @@ def fill_bounds(x: Space, b: Store, v: Levels, y: Bounds, i: int) -> None:
             least = np.inf
             for a in range(n_actions):
                 expected = 0.0
-                for t in range(first, last):
-                    expected += b.prob[t] * v.cost_hint[k, b.state[t], a]
+                for t in range(size):
+                    expected += b.prob[probs + t] * v.cost_hint[k, b.state[states + t], a]
                 least = min(least, expected)
             y.least[i, k] = least
     y.row[i] = NONE

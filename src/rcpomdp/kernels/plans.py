@@ -19,12 +19,13 @@ from .store import (
     LO,
     MAKING_PLANS,
     NONE,
-    OFFSET,
     PLAN,
     PLAN_LINKS,
     PLAN_VALUES,
     PLANS,
+    PROBS,
     SIZE,
+    STATES,
     TESTED,
     TESTING_PLANS,
     Scratch,
@@ -52,9 +53,9 @@ def product(x: Space, b: Store, g: Plans, i: int, plan: int, row: int) -> float:
     """``α·b`` of one row."""
     cls = b.info[i, CLASS]
     first = x.start[cls]
-    at, size = b.info[i, OFFSET], b.info[i, SIZE]
+    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
     vector = g.value[g.info[plan, VALUES] + row * (x.start[cls + 1] - first) :]
-    state, prob = b.state[at : at + size], b.prob[at : at + size]
+    state, prob = b.state[states : states + size], b.prob[probs : probs + size]
     total = 0.0
     for j in range(size):
         total += prob[j] * vector[state[j] - first]

@@ -1,8 +1,9 @@
 """The store of beliefs: each distinct belief once, with its bounds and what follows from it.
 
-States are numbered so that an observability class is contiguous; a belief lies inside one class. Its support
-and probabilities stand in a common pool. Actions are expanded one at a time: an expanded action has edges, one
-for each observation that can follow.
+States are numbered so that an observability class is contiguous; a belief lies inside one class. Its support and its
+probabilities stand in two common pools, and what several beliefs share stands there once: where a robot moves and what
+it does not see stays as it is, beliefs at many places have the same probabilities. Actions are expanded one at a time:
+an expanded action has edges, one for each observation that can follow.
 
 **Rays.** A posterior b' after (a, o) lies on a line through the prediction b̄ (the belief without the
 observation, within the class of b'): ``b' = w·b̄ + (1−w)·e``, with w as large as possible, so that e lies on the
@@ -25,13 +26,17 @@ from .jit import inner, kernel
 NONE = -1
 
 # Columns of Store.info
-CLASS, OFFSET, SIZE, PLAN, TESTED, BASE, TIP, HASH, POINT, SEEN_POINT = range(10)
+CLASS, STATES, PROBS, SIZE, PLAN, TESTED, BASE, TIP, POINT, SEEN_POINT, HASH, STATES_HASH, PROBS_HASH = range(13)
+N_INFO = 13
 # Columns of Store.value
 HI, LO, WEIGHT = range(3)
 # Entries of Store.used
-BELIEFS, POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS = range(7)
+BELIEFS, STATE_POOL, PROB_POOL, EDGES, PLANS, PLAN_VALUES, PLAN_LINKS, POINTS = range(8)
 # ... and the work done so far, by what it was done for
-MAKING_BELIEFS, TESTING_PLANS, MAKING_PLANS, UPPER_BACKUPS, TESTING_POINTS = range(7, 12)
+MAKING_BELIEFS, TESTING_PLANS, MAKING_PLANS, UPPER_BACKUPS, TESTING_POINTS = range(8, 13)
+N_USED = 13
+# Rows of Store.table
+BY_BELIEF, BY_STATES, BY_PROBS = range(3)
 
 SAME = 1e-14  # relative difference below which two probabilities are rounding of one
 _ZERO = 2e-14  # relative size below which a difference is rounding of zero
@@ -56,23 +61,23 @@ class Space(NamedTuple):
 class Store(NamedTuple):
     """Beliefs and their edges, by capacity; `used` counts what is filled."""
 
-    info: IntArray  # [N, 10] CLASS, OFFSET and SIZE in the pool, PLAN, TESTED, BASE, TIP, HASH, POINT, SEEN_POINT
+    info: IntArray  # [N, 13] CLASS, where its STATES and PROBS begin in the pools, SIZE, PLAN, TESTED, BASE, TIP, ...
     value: FloatArray  # [N, 3] HI, LO, WEIGHT of the ray's base
     q_hi: FloatArray  # [N, A] upper bound on each action's value
     hint: FloatArray  # [N, A] products with the vectors of Space.hint
     gain: FloatArray  # [N, A] objective R(b, a)
     edge: IntArray  # [N, A] first edge of an expanded action, or NONE
     degree: IntArray  # [N, A] number of edges
-    state: IndexArray  # [P] supports
-    prob: FloatArray  # [P]
+    state: IndexArray  # [P] supports, each once
+    prob: FloatArray  # [Q] probabilities, each list once
     edge_child: IntArray  # [E]
     edge_obs: IntArray  # [E]
     edge_prob: FloatArray  # [E]
-    table: IntArray  # [H] hash table of beliefs; H is a power of 2
+    table: IntArray  # [3, H] beliefs by hash, and the first belief with a support, or probabilities, by hash of that
     point: IntArray  # [N] beliefs that serve as points of the sawtooth, in the order they became so
     older: IntArray  # [N] the point of the same class before this one
     newest: IntArray  # [n_classes] the last point of a class
-    used: IntArray  # [12]
+    used: IntArray  # [13]
 
 
 class Scratch(NamedTuple):
@@ -89,58 +94,119 @@ class Scratch(NamedTuple):
 
 
 @inner
-def _hash(cls: int, state: IndexArray, prob: FloatArray, n: int) -> int:
-    h = cls + 1
-    for i in range(n):
-        h = (h ^ (state[i] + 1)) * 0x1E3779B97F4A7C15  # products wrap around
-        h = (h ^ (h >> 29) ^ int(prob[i] * _GRID + 0.5)) * 0x3F58476D1CE4E5B9
-    return h ^ (h >> 31)
+def _mix(h: int, word: int) -> int:
+    h = (h ^ word) * 0x1E3779B97F4A7C15  # products wrap around
+    return h ^ (h >> 29)
 
 
 @inner
-def _same(b: Store, i: int, h: int, cls: int, state: IndexArray, prob: FloatArray, n: int) -> bool:
-    if b.info[i, HASH] != h or b.info[i, CLASS] != cls or b.info[i, SIZE] != n:
+def _find_states(b: Store, h: int, state: IndexArray, n: int) -> int:
+    """The slot of a support: that of the first belief that has it, or an empty one."""
+    mask = b.table.shape[1] - 1
+    slot = h & mask
+    while b.table[BY_STATES, slot] != NONE:
+        i = b.table[BY_STATES, slot]
+        if b.info[i, STATES_HASH] == h and b.info[i, SIZE] == n:
+            at, j = b.info[i, STATES], 0
+            while j < n and b.state[at + j] == state[j]:
+                j += 1
+            if j == n:
+                break
+        slot = (slot + 1) & mask
+    return int(slot)
+
+
+@inner
+def _find_probs(b: Store, h: int, prob: FloatArray, n: int) -> int:
+    """The slot of probabilities, but for rounding: that of the first belief that has them, or an empty one."""
+    mask = b.table.shape[1] - 1
+    slot = h & mask
+    while b.table[BY_PROBS, slot] != NONE:
+        i = b.table[BY_PROBS, slot]
+        if b.info[i, PROBS_HASH] == h and b.info[i, SIZE] == n:
+            at, j = b.info[i, PROBS], 0
+            while j < n and abs(b.prob[at + j] - prob[j]) <= SAME * prob[j]:
+                j += 1
+            if j == n:
+                break
+        slot = (slot + 1) & mask
+    return int(slot)
+
+
+@inner
+def _shares(b: Store, i: int, states: int, probs: int) -> bool:
+    """Whether belief i has the support of one belief and the probabilities of another; NONE has nothing to share."""
+    if states == NONE or probs == NONE:  # noqa: PLR1714 - compiled code is slow at looking into tuples
         return False
-    at = b.info[i, OFFSET]
-    for j in range(n):  # noqa: SIM110 - compiled code has no all()
-        if b.state[at + j] != state[j] or abs(b.prob[at + j] - prob[j]) > SAME * prob[j]:
-            return False
-    return True
+    return bool(b.info[i, STATES] == b.info[states, STATES] and b.info[i, PROBS] == b.info[probs, PROBS])
 
 
 @kernel
 def intern(x: Space, b: Store, state: IndexArray, prob: FloatArray, n: int) -> int:
     """The belief with this support and these probabilities, made if it is new. There must be room."""
-    cls = int(x.class_of[state[0]])
-    h = _hash(cls, state, prob, n)
-    mask = b.table.size - 1
+    states_hash, probs_hash = n, n
+    for j in range(n):
+        states_hash = _mix(states_hash, state[j])
+        probs_hash = _mix(probs_hash, int(prob[j] * _GRID + 0.5))
+    by_states, by_probs = _find_states(b, states_hash, state, n), _find_probs(b, probs_hash, prob, n)
+    states, probs = b.table[BY_STATES, by_states], b.table[BY_PROBS, by_probs]
+    h = _mix(states_hash, probs_hash)
+    mask = b.table.shape[1] - 1
     slot = h & mask
-    while b.table[slot] != NONE:
-        if x.merge and _same(b, b.table[slot], h, cls, state, prob, n):
-            return int(b.table[slot])
+    while b.table[BY_BELIEF, slot] != NONE:
+        i = b.table[BY_BELIEF, slot]
+        if x.merge and b.info[i, HASH] == h and _shares(b, i, states, probs):
+            return int(i)
         slot = (slot + 1) & mask
-    new, at = b.used[BELIEFS], b.used[POOL]
-    b.table[slot] = new
+    new = b.used[BELIEFS]
+    b.table[BY_BELIEF, slot] = new
     b.used[BELIEFS] = new + 1
-    b.used[POOL] = at + n
     b.used[MAKING_BELIEFS] += n * x.hint.shape[1]
-    b.info[new, CLASS] = cls
-    b.info[new, OFFSET] = at
+    b.info[new, CLASS] = x.class_of[state[0]]
     b.info[new, SIZE] = n
     b.info[new, PLAN] = NONE
     b.info[new, TESTED] = NONE
     b.info[new, BASE] = NONE
     b.info[new, TIP] = NONE
-    b.info[new, HASH] = h
     b.info[new, POINT] = NONE
     b.info[new, SEEN_POINT] = NONE
-    for j in range(n):
-        b.state[at + j] = state[j]
-        b.prob[at + j] = prob[j]
+    b.info[new, HASH] = h
+    b.info[new, STATES_HASH] = states_hash
+    b.info[new, PROBS_HASH] = probs_hash
+    if states == NONE:
+        b.table[BY_STATES, by_states] = new
+        _add_states(b, new, state, n)
+    else:
+        b.info[new, STATES] = b.info[states, STATES]
+    if probs == NONE:
+        b.table[BY_PROBS, by_probs] = new
+        _add_probs(b, new, prob, n)
+    else:
+        b.info[new, PROBS] = b.info[probs, PROBS]
     for a in range(b.edge.shape[1]):
         b.edge[new, a] = NONE
     fill_products(x, b, new)
     return int(new)
+
+
+@inner
+def _add_states(b: Store, i: int, state: IndexArray, n: int) -> None:
+    """Append the support of a belief to the pool."""
+    at = b.used[STATE_POOL]
+    b.info[i, STATES] = at
+    for j in range(n):
+        b.state[at + j] = state[j]
+    b.used[STATE_POOL] = at + n
+
+
+@inner
+def _add_probs(b: Store, i: int, prob: FloatArray, n: int) -> None:
+    """Append the probabilities of a belief to the pool."""
+    at = b.used[PROB_POOL]
+    b.info[i, PROBS] = at
+    for j in range(n):
+        b.prob[at + j] = prob[j]
+    b.used[PROB_POOL] = at + n
 
 
 @inner
@@ -150,9 +216,10 @@ def fill_products(x: Space, b: Store, i: int) -> None:
     for a in range(q.size):
         q[a] = 0.0
         gain[a] = 0.0
-    for j in range(b.info[i, OFFSET], b.info[i, OFFSET] + b.info[i, SIZE]):
-        p = b.prob[j]
-        hint, here = x.hint[b.state[j]], x.gain[0, b.state[j]]
+    states, probs = b.info[i, STATES], b.info[i, PROBS]
+    for j in range(b.info[i, SIZE]):
+        p, s = b.prob[probs + j], b.state[states + j]
+        hint, here = x.hint[s], x.gain[0, s]
         for a in range(q.size):
             q[a] += p * hint[a]
             gain[a] += p * here[a]
@@ -172,15 +239,28 @@ def best_action(q: FloatArray) -> int:
     return best
 
 
+@inner
+def _enlist(b: Store, row: int, h: int, i: int) -> None:
+    """Put belief i into a row of the table."""
+    mask = b.table.shape[1] - 1
+    slot = h & mask
+    while b.table[row, slot] != NONE:
+        slot = (slot + 1) & mask
+    b.table[row, slot] = i
+
+
 @kernel
 def rehash(b: Store) -> None:
     """Fill an empty table with the beliefs there are."""
-    mask = b.table.size - 1
+    states, probs = 0, 0
     for i in range(b.used[BELIEFS]):
-        slot = b.info[i, HASH] & mask
-        while b.table[slot] != NONE:
-            slot = (slot + 1) & mask
-        b.table[slot] = i
+        _enlist(b, BY_BELIEF, b.info[i, HASH], i)
+        if b.info[i, STATES] == states:  # it was the first to have this support
+            _enlist(b, BY_STATES, b.info[i, STATES_HASH], i)
+            states += b.info[i, SIZE]
+        if b.info[i, PROBS] == probs:
+            _enlist(b, BY_PROBS, b.info[i, PROBS_HASH], i)
+            probs += b.info[i, SIZE]
 
 
 @inner
@@ -195,8 +275,9 @@ def has_room(x: Space, b: Store, i: int, a: int) -> bool:
     beliefs = b.used[BELIEFS] + 3 * (last - first)
     return bool(
         beliefs <= b.info.shape[0]
-        and 2 * beliefs <= b.table.size
-        and b.used[POOL] + entries <= b.state.size
+        and 2 * beliefs <= b.table.shape[1]
+        and b.used[STATE_POOL] + entries <= b.state.size
+        and b.used[PROB_POOL] + entries <= b.prob.size
         and b.used[EDGES] + last - first <= b.edge_child.size
     )
 
@@ -235,8 +316,8 @@ def _expand_one(x: Space, b: Store, w: Scratch, i: int, a: int, least_weight: fl
     Posteriors of a belief without a ray get one to the prediction, if it has at least `least_weight` there.
     """
     m = x.model
-    at, size = b.info[i, OFFSET], b.info[i, SIZE]
-    n = predict(m, b.state[at : at + size], b.prob[at : at + size], a, w.acc, w.touched)
+    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
+    n = predict(m, b.state[states : states + size], b.prob[probs : probs + size], a, w.acc, w.touched)
     for j in range(n):
         w.mass[x.class_of[w.touched[j]]] = 0.0
     for j in range(n):
@@ -332,13 +413,13 @@ def _bisect(values: IndexArray, n: int, bound: int) -> int:
 @inner
 def _tip(b: Store, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
     """Write ``b' − w·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
-    at, size = b.info[child, OFFSET], b.info[child, SIZE]
+    states, probs, size = b.info[child, STATES], b.info[child, PROBS], b.info[child, SIZE]
     n, j, total = 0, 0, 0.0
     for t in range(first, last):
         s = w.touched[t]
         p = 0.0
-        if j < size and b.state[at + j] == s:
-            p = b.prob[at + j]
+        if j < size and b.state[states + j] == s:
+            p = b.prob[probs + j]
             j += 1
         rest = p - weight * w.acc[s] / mass
         if rest > _ZERO * p:  # what is zero but for rounding is the boundary
@@ -371,15 +452,17 @@ def _add_ray(x: Space, b: Store, w: Scratch, child: int, weight: float, first: i
 @inner
 def share_of_point(b: Store, i: int, p: int) -> float:
     """``φ = min_{p(s)>0} b(s)/p(s)`` for point p and belief i, rounded down: ``b = φp + (1−φ)r`` for some belief r."""
-    at, size = b.info[i, OFFSET], b.info[i, SIZE]
+    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
+    p_states, p_probs = b.info[p, STATES], b.info[p, PROBS]
     b.used[TESTING_POINTS] += size
-    phi, t = 1.0, at
-    for n in range(b.info[p, OFFSET], b.info[p, OFFSET] + b.info[p, SIZE]):
-        while t < at + size and b.state[t] < b.state[n]:
+    phi, t = 1.0, 0
+    for n in range(b.info[p, SIZE]):
+        s = b.state[p_states + n]
+        while t < size and b.state[states + t] < s:
             t += 1
-        if t == at + size or b.state[t] != b.state[n]:
+        if t == size or b.state[states + t] != s:
             return 0.0
-        phi = min(phi, b.prob[t] / b.prob[n])
+        phi = min(phi, b.prob[probs + t] / b.prob[p_probs + n])
     return phi * (1.0 - 1e-12)
 
 

@@ -114,6 +114,21 @@ class PlanSetPolicy:
             self.values,
         )
 
+    def with_costs(self, model: CPOMDP, sure_cost: Any) -> PlanSetPolicy:
+        """The same plans for a model with other costs."""
+        return PlanSetPolicy(
+            model,
+            self.actions,
+            self.successors,
+            sure_cost,
+            self.domain,
+            self.domain_start,
+            self.domain_states,
+            self.values_start,
+            self.values,
+            self.start,
+        )
+
     def _check_nodes(self) -> None:
         model, n = self.model, self.actions.size
         if n == 0:

@@ -13,6 +13,7 @@ from typing import Any
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "crs-4-4": {"n": 5, "rocks": ((1, 1), (3, 3), (4, 4))},
+    "sample-return": {"n": 5, "rocks": ((1, 1), (3, 3), (4, 4)), "separate": True, "budget": (2.0, 0.5)},
     "crs-5-7": {"n": 5, "rocks": ((5, 2), (3, 3), (1, 3), (1, 2), (5, 5), (2, 3), (2, 4))},
     "crs-7-8": {"n": 7, "rocks": ((3, 5), (3, 2), (6, 2), (4, 2), (6, 1), (2, 5), (5, 2), (7, 7))},
     "crs-11-11": {

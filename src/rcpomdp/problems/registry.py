@@ -251,6 +251,7 @@ _BUILT_IN = {
             f"{__package__}.delivery:delivery",
             sizes=(43, 5, 43),
         ),
+        _rock_map("sample-return", "RockSample where checks and bad samples each have a budget.", (201, 8, 3)),
         Problem(
             "clinic",
             "A patient is to be cured, and toxicity, radiation and blood taken are metered.",

@@ -34,7 +34,8 @@ def rocksample(
     rocks: tuple[tuple[int, int], ...] = ((1, 1), (3, 3), (4, 4)),
     start: tuple[int, int] = (1, 1),
     costs: bool = True,
-    budget: float | None = 1.0,
+    separate: bool = False,
+    budget: float | tuple[float, float] | None = 1.0,
     discount: float = 0.95,
     half_distance: float = 20.0,
     good_reward: float = 10.0,
@@ -62,7 +63,8 @@ def rocksample(
     rocks : cells (x, y) of the rocks
     start : cell (x, y) of the rover
     costs : whether checks and bad samples cost; without costs the budget must be None
-    budget : bound on the expected total cost; None is unlimited
+    separate : whether checks and bad samples are two costs, each with a budget of its own
+    budget : bound on the expected total cost, or on both if they are separate; None is unlimited
     discount : in [0, 1)
     half_distance : how far a check's advantage over guessing reaches before it is halved
     good_reward, bad_reward : rewards of sampling a good and a bad rock
@@ -114,11 +116,13 @@ def rocksample(
     reward = np.zeros((end + 1, n_actions))
     reward[:-1, SAMPLE] = np.select([on_good, on_bad], [good_reward, bad_reward])
     reward[:-1, EAST] = np.where(x == n - 1, exit_reward, 0)
-    cost = None
+    cost, cost_names = None, None
     if costs:
-        cost = np.zeros((end + 1, n_actions))
-        cost[:-1, SAMPLE] = np.where(on_bad, bad_sample_cost, 0)
-        cost[:-1, len(ACTIONS) :] = check_cost
+        checks, samples = np.zeros((2, end + 1, n_actions))
+        checks[:-1, len(ACTIONS) :] = check_cost
+        samples[:-1, SAMPLE] = np.where(on_bad, bad_sample_cost, 0)
+        cost = np.stack([checks, samples]) if separate else checks + samples
+        cost_names = ["checks", "bad samples"] if separate else None
 
     first = _cell_index(start, n) * n_configs
     initial_belief = np.zeros(end + 1)
@@ -131,6 +135,7 @@ def rocksample(
         observation=observation,
         reward=reward,
         cost=cost,
+        costs=cost_names,
         initial_belief=initial_belief,
         discount=discount,
         budget=budget,

@@ -23,12 +23,14 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, blind
 from . import sarsop as unconstrained
 from .arcs_paper import arcs_paper
+from .base_cost import with_base_cost, without_base_cost
 from .belief_mdp import few_beliefs, solve_few
 from .belief_mdp import load_kernels as load_belief_mdp_kernels
 from .budget_storage import most_spent
 from .budgeted import LOOSE, ArcsOptions, BudgetSearch
 from .engine import Engine, Objective
 from .free_actions import with_free_actions
+from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy
@@ -38,6 +40,7 @@ from .stopping import Slices, check_limits, is_number
 
 VARIANTS = ("levels", "paper")
 _PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
+_NEXT_LAYOUT = 4  # times as long as the last time it may take to lay out finer levels
 _FIRST_PRICE, _NEXT_PRICE = 8, 3  # trials before the first look at prices, and how many times as many until the next
 
 
@@ -99,19 +102,39 @@ def arcs(
     point_based.load_kernels()
     load_belief_mdp_kernels()
     clock = Slices(time_limit)
+    hopeless = jointly_infeasible(model)
+    if act_time is not None:  # its policy knows the costs of each step
+        return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    rest, base = without_base_cost(model)
+    found = _by_all_means(rest, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    return with_base_cost(found, model, base)
+
+
+def _by_all_means(
+    model: CPOMDP,
+    options: ArcsOptions | None,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    act_time: float | None,
+    hopeless: bool,
+) -> Result:
+    """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if options is None and act_time is None:
+    if options is None and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
     options = options or ArcsOptions()
     told = with_free_actions(model)
-    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found)
+    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     if told is model or result.admissible:
         return result
     # What the policy earns and costs is to be told of the model itself.
     again = Slices(clock.left)
-    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found)
+    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
 
 
 def _by_search(
@@ -124,12 +147,13 @@ def _by_search(
     progress: Callable[[TracePoint], None] | None,
     act_time: float | None,
     found: Result | None,
+    hopeless: bool,
 ) -> Result:
     """Search by courses, levels and rays, from what was found before if there is something."""
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
-    search = BudgetSearch(engine, options)
+    search = BudgetSearch(engine, options, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
@@ -227,11 +251,13 @@ def _search(
             return MEMORY_LIMIT
         with clock.slice(lambda: search.engine.work) as work:
             search.search(inner_epsilon, work, next_price)
-        if search.still and search.gap > inner_epsilon and not search.refine():
-            return STALLED
+        has_time = clock.left is None or _NEXT_LAYOUT * search.layout_seconds <= clock.left
+        if search.still and search.gap > inner_epsilon and not (has_time and search.refine()):
+            return STALLED if has_time else TIME_LIMIT
         if search.trials >= next_price:
             next_price *= _NEXT_PRICE
-            search.reprice()
+            if has_time:
+                search.reprice()
         trace.append(_point(search, clock.seconds, trace[-1]))
         if progress is not None:
             progress(trace[-1])

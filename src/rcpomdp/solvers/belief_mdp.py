@@ -106,7 +106,7 @@ class FewBeliefs:
         grid, bounds = self.grid, self.bounds
         self._lay_out()
         above, below = _between(grid, self.grid)
-        kernels.refine(self.grid, bounds, self.bounds, above, below)
+        kernels.refine(bounds, self.bounds, above, below)
         return True
 
     def _lay_out(self) -> None:

@@ -7,6 +7,7 @@ Built on an `Engine` whose objective is the reward. It adds upper bounds as vect
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,13 +66,15 @@ class BudgetSearch:
     levels: Levels
     bounds: Bounds
 
-    def __init__(self, engine: Engine, options: ArcsOptions | None = None) -> None:
+    def __init__(self, engine: Engine, options: ArcsOptions | None = None, hopeless: bool = False) -> None:
         self.engine = engine  # its objective is the reward, and it is this search's from now on
+        self.hopeless = hopeless  # whether it is known beforehand that nothing can keep the budget
         self.model = model = engine.model
         self.options = options or ArcsOptions()
         self.memory_limit = engine.memory_limit
         self.out_of_memory = False
         self.trials = 0
+        self.layout_seconds = 0.0  # that the last change of levels or prices took
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
         self.n_levels = self.options.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
@@ -113,6 +116,8 @@ class BudgetSearch:
     @property
     def upper(self) -> float:
         """Upper bound on the optimum; −inf if nothing can keep the budget."""
+        if self.hopeless:
+            return -np.inf
         return float(self.bounds.upper[self.bounds.row[self.engine.root], self._root_level])
 
     @property
@@ -343,7 +348,7 @@ class BudgetSearch:
         Nothing changes, and False is returned, if they would take more memory than there may be. They are taken up
         all at once when they are whole: an interrupt finds either the old ones or the new.
         """
-        e, first = self.engine, not hasattr(self, "levels")
+        e, first, began = self.engine, not hasattr(self, "levels"), time.monotonic()
         levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
         n, (used, rows) = len(e.store.info), self.courses.used[[FILLED, ROWS]]
         room = _ROWS if first else len(self.bounds.upper)
@@ -358,6 +363,7 @@ class BudgetSearch:
         root_level = int(kernels.level_at(levels, self.budget))
         self.levels, self.bounds, self.scratch, self._root_level = levels, bounds, scratch, root_level
         self.courses.used[MOVED] = self.trials
+        self.layout_seconds = time.monotonic() - began
         return True
 
     def _grow(self) -> None:

@@ -16,11 +16,14 @@ from ..kernels.store import (
     BELIEFS,
     CLASS,
     EDGES,
+    N_INFO,
+    N_USED,
     NONE,
     PLAN_LINKS,
     PLAN_VALUES,
     PLANS,
-    POOL,
+    PROB_POOL,
+    STATE_POOL,
     Scratch,
     Space,
     Store,
@@ -31,7 +34,6 @@ _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
 _BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
 _LARGE = 1 << 28  # bytes from which on arrays grow by a sixteenth only: what is added is written to
-_COUNTS = 12  # entries of Store.used
 _PER_BELIEF = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
 
 
@@ -79,7 +81,7 @@ def build_store(x: Space) -> Store:
     n_actions, largest = x.hint.shape[1], int(np.diff(x.start).max())
     entries = _BELIEFS + 8 * largest
     return Store(
-        info=np.empty((_BELIEFS, 10), dtype=np.int64),
+        info=np.empty((_BELIEFS, N_INFO), dtype=np.int64),
         value=np.zeros((_BELIEFS, 3)),
         q_hi=np.empty((_BELIEFS, n_actions)),
         hint=np.empty((_BELIEFS, n_actions)),
@@ -91,11 +93,11 @@ def build_store(x: Space) -> Store:
         edge_child=np.empty(_EDGES, dtype=np.int64),
         edge_obs=np.empty(_EDGES, dtype=np.int64),
         edge_prob=np.empty(_EDGES),
-        table=np.full(4 * _BELIEFS, NONE),
+        table=np.full((3, 4 * _BELIEFS), NONE),
         point=np.empty(_BELIEFS, dtype=np.int64),
         older=np.empty(_BELIEFS, dtype=np.int64),
         newest=np.full(len(x.start) - 1, NONE),
-        used=np.zeros(_COUNTS, dtype=np.int64),
+        used=np.zeros(N_USED, dtype=np.int64),
     )
 
 
@@ -160,7 +162,8 @@ def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 
     n_obs, largest = x.model.n_observations, int(np.diff(x.start).max())
     wanted = [
         ([getattr(store, name) for name in _PER_BELIEF], BELIEFS, 3 * n_obs),
-        ([store.state, store.prob], POOL, 3 * n_obs * largest),
+        ([store.state], STATE_POOL, 3 * n_obs * largest),
+        ([store.prob], PROB_POOL, 3 * n_obs * largest),
         ([store.edge_child, store.edge_obs, store.edge_prob], EDGES, n_obs),
         ([plans.info, plans.sure], PLANS, 1),
         ([plans.value], PLAN_VALUES, largest * len(x.gain)),
@@ -179,8 +182,8 @@ def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 
     try:
         for arrays, n in growth:
             lengthen(arrays, n)
-        if 2 * len(store.info) > len(store.table):
-            store = store._replace(table=np.full(2 * len(store.table), NONE))
+        if 2 * len(store.info) > store.table.shape[1]:
+            store = store._replace(table=np.full((3, 2 * store.table.shape[1]), NONE))
             store_kernels.rehash(store)
     except MemoryError:
         return None
