@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import rcpomdp as rc
 from rcpomdp.experiments import suites
-from rcpomdp.experiments.run import arcs_options
-from rcpomdp.solvers.arcs import load_kernels
-from rcpomdp.solvers.budgeted import ArcsOptions
+from rcpomdp.experiments.run.cell import arcs_options
+from rcpomdp.solvers.arcs.search import ArcsOptions
+from rcpomdp.solvers.arcs.solve import load_kernels
 
 
 class Row(NamedTuple):
@@ -124,8 +124,8 @@ def ideas(seconds: float = 10) -> None:
 def speed() -> None:
     for row in (TABLE[1], TABLE[7]):
         model = model_of(row)
-        from rcpomdp.solvers.budgeted import BudgetSearch
-        from rcpomdp.solvers.engine import Engine, Objective
+        from rcpomdp.solvers.arcs.search import BudgetSearch
+        from rcpomdp.solvers.belief_graph.search import Engine, Objective
 
         engine = Engine(model, Objective(1.0, 0 * model.budget))
         search = BudgetSearch(engine)

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 
 import rcpomdp as rc
-from rcpomdp.solvers.arcs import load_kernels
-from rcpomdp.solvers.master import Master
+from rcpomdp.solvers.arcs.solve import load_kernels
+from rcpomdp.solvers.cgcp.master import Master
 
 SMALL = [
     ("ce", 5.0, {}),

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import rcpomdp as rc
-from rcpomdp.solvers.engine import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
 from rcpomdp.solvers.sarsop import sarsop
 
 IDEAS = {

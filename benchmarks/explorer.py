@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import rcpomdp as rc
-from rcpomdp.explorer.page import Side, page
+from rcpomdp.views.explorer.page import Side, page
 
 CLICKS = 100
 # Two frames: the first begins after the click was handled, the second after that frame was painted.

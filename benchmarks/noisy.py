@@ -121,9 +121,9 @@ def unconstrained(case: Case, seconds: float, runs: int) -> Row:
 
 def without(case: Case, seconds: float, idea: int) -> Row:
     """Bounds of the search on noisy models with one idea switched off."""
+    from rcpomdp.solvers.clock import Slices
     from rcpomdp.solvers.pointbased.options import SearchOptions
     from rcpomdp.solvers.pointbased.solve import load_kernels, solve_noisy
-    from rcpomdp.solvers.stopping import Slices
 
     load_kernels()
     options = SearchOptions(**list(IDEAS.values())[idea])
@@ -201,7 +201,7 @@ class Guard:
     """
 
     def __init__(self, model: Any, policy: Any, resumes: bool = False) -> None:
-        from rcpomdp import beliefs
+        from rcpomdp.model import beliefs
 
         self.model, self.policy, self.beliefs, self.resumes = model, policy, beliefs, resumes
         self.limit: Array = model.budget * (1 + 1e-12)  # rounding

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import atheris
 
-with atheris.instrument_imports(include=["rcpomdp.io", "rcpomdp.model", "rcpomdp._validation", "rcpomdp.labels"]):
-    import rcpomdp.io.pomdp_reader
-    import rcpomdp.model  # noqa: F401 - imported here to be instrumented
+with atheris.instrument_imports(
+    include=["rcpomdp.io", "rcpomdp.model"]
+):
+    import rcpomdp.io.pomdp.reader
+    import rcpomdp.model.cpomdp  # noqa: F401 - imported here to be instrumented
 
 from rcpomdp.errors import InputError
 

@@ -24,8 +24,8 @@ import numpy as np
 
 with atheris.instrument_imports(include=["rcpomdp.io", "zipfile"]):
     import rcpomdp as rc
-    from rcpomdp.io.foreign_policies import read_policy, write_policy
-    from rcpomdp.io.policy_file import load_policy, policy_info, save_policy
+    from rcpomdp.io.policy.file import load_policy, policy_info, save_policy
+    from rcpomdp.io.policy.foreign import read_policy, write_policy
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", "Duplicate name")  # zipfile's, of our own packing

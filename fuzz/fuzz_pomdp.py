@@ -13,9 +13,11 @@ import numpy as np
 
 import common
 from rcpomdp.errors import InputError
-from rcpomdp.io import pomdp_pragmas, pomdp_reader, pomdp_tables
-from rcpomdp.io.pomdp_reader import read_stream
-from rcpomdp.io.pomdp_writer import lines
+from rcpomdp.io.pomdp import pragmas as pomdp_pragmas
+from rcpomdp.io.pomdp import reader as pomdp_reader
+from rcpomdp.io.pomdp import tables as pomdp_tables
+from rcpomdp.io.pomdp.reader import read_stream
+from rcpomdp.io.pomdp.writer import lines
 from rcpomdp.model import CPOMDP
 
 # A small machine runs many fuzzers: what is refused for its size is refused earlier.

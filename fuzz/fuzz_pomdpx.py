@@ -19,9 +19,10 @@ import atheris
 
 with atheris.instrument_imports(include=["rcpomdp.io", "xml"]):
     import rcpomdp as rc
-    from rcpomdp.io import pomdpx_reader, pomdpx_tables
-    from rcpomdp.io.pomdpx_reader import read_pomdpx
-    from rcpomdp.io.pomdpx_writer import write_pomdpx
+    from rcpomdp.io.pomdpx import reader as pomdpx_reader
+    from rcpomdp.io.pomdpx import tables as pomdpx_tables
+    from rcpomdp.io.pomdpx.reader import read_pomdpx
+    from rcpomdp.io.pomdpx.writer import write_pomdpx
 
 warnings.simplefilter("error")
 # Small limits, so that no time is spent on models that are merely large.

@@ -3,21 +3,30 @@
 import os
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is imported, which comes later
 
 
+class Ran(NamedTuple):
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command in this process: exit code, stdout, stderr."""
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run a command in this process."""
     from rcpomdp import cli
 
-    def call(*words: str) -> tuple[int, str, str]:
+    def call(*words: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["rcpomdp", *words])
         with pytest.raises(SystemExit) as exit_:
             cli.main()
-        return int(exit_.value.code or 0), *capsys.readouterr()
+        return Ran(int(exit_.value.code or 0), *capsys.readouterr())
 
     return call

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from made_records import outcome, record
-from rcpomdp.experiments.pool import Report
-from rcpomdp.experiments.record import Cell
-from rcpomdp.experiments.run import failure
-from rcpomdp.experiments.store import RunStore
+from rcpomdp.experiments.run.cell import failure
+from rcpomdp.experiments.run.pool import Report
+from rcpomdp.experiments.run.record import Cell
+from rcpomdp.experiments.run.store import RunStore
 
 COMMAND = [sys.executable, "-m", "rcpomdp", "reproduce", "smoke", "--only", "CE,"]
 CELLS = 8

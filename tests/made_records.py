@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rcpomdp.experiments.record import Cell, Record
+from rcpomdp.experiments.run.record import Cell, Record
 
 ARRAYS = ("run_reward", "run_cost", "run_spent", "run_violation", "run_length")
 SAME = ("status", "error", "lower", "upper", "reward", "cost", "admissible", "model_hash")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rcpomdp.experiments.record import Cell, Record
+from rcpomdp.experiments.run.record import Cell, Record
 
 _TRACE_ROWS = 25  # a file for tests needs no more of a search
 _WHOLE = ("run_violation", "run_length", "paths")

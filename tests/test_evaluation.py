@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rcpomdp as rc
-from rcpomdp import beliefs
+from rcpomdp.model import beliefs
 from rcpomdp.policies import AlphaPolicy, ControllerPolicy, MixturePolicy, RandomPolicy, blind, fib
 from strategies import Dense, cpomdps
 

@@ -53,7 +53,7 @@ def test_the_error_that_is_shown_is_the_one(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    from rcpomdp.io.pomdp_names import MOST_ROWS
-    from rcpomdp.io.pomdp_tables import MOST_ENTRIES
+    from rcpomdp.io.pomdp.names import MOST_ROWS
+    from rcpomdp.io.pomdp.tables import MOST_ENTRIES
 
     assert f"{MOST_ROWS:,} states times actions, and {MOST_ENTRIES:,} entries" in TEXT

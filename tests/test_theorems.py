@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
-from rcpomdp.solvers.budgeted import ArcsOptions
+from rcpomdp.solvers.arcs.search import ArcsOptions
 from reference import branches, dense
 from strategies import Dense, random_belief, random_model
 

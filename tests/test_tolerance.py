@@ -16,7 +16,7 @@ from rcpomdp.evaluation import controller_values
 from rcpomdp.gym import CPOMDPEnv
 from rcpomdp.policies import ControllerPolicy, blind
 from rcpomdp.policies.lottery import best_lottery
-from rcpomdp.solvers.master import Master
+from rcpomdp.solvers.cgcp.master import Master
 from rcpomdp.solvers.result import Result
 from rcpomdp.testing import truth
 from rcpomdp.testing.broken import RuleError

@@ -11,14 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import beliefs as beliefs
     from . import bounds as bounds
     from . import io as io
     from . import policies as policies
     from . import problems as problems
     from ._to_gymnasium import to_gymnasium as to_gymnasium
-    from .classes import Classes as Classes
-    from .classes import observability_classes as observability_classes
     from .errors import InputError as InputError
     from .errors import ModelError as ModelError
     from .errors import ModelFileError as ModelFileError
@@ -26,31 +23,34 @@ if TYPE_CHECKING:
     from .errors import ProblemError as ProblemError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
-    from .explorer import Explanation as Explanation
-    from .explorer import explain as explain
-    from .explorer import explore as explore
     from .io import load_model as load_model
     from .io import load_policy as load_policy
     from .io import policy_info as policy_info
     from .io import save_model as save_model
     from .io import save_policy as save_policy
     from .model import CPOMDP as CPOMDP
-    from .rendering import render as render
-    from .simulation import Simulation as Simulation
-    from .simulation import simulate as simulate
+    from .model import beliefs as beliefs
+    from .model.classes import Classes as Classes
+    from .model.classes import observability_classes as observability_classes
+    from .simulation.simulate import Simulation as Simulation
+    from .simulation.simulate import simulate as simulate
     from .solvers import Result as Result
     from .solvers import solve as solve
     from .verification import Verification as Verification
     from .verification import verify as verify
+    from .views.explorer import Explanation as Explanation
+    from .views.explorer import explain as explain
+    from .views.explorer import explore as explore
+    from .views.rendering import render as render
 
 __version__ = "0.1.0"
 
 # Public names and where they live. They are imported on first use, so that `import rcpomdp` is quick.
 _HOME = {
     "CPOMDP": "model",
-    "Classes": "classes",
+    "Classes": "model.classes",
     "Evaluation": "evaluation",
-    "Explanation": "explorer",
+    "Explanation": "views.explorer",
     "InputError": "errors",
     "ModelError": "errors",
     "ModelFileError": "errors",
@@ -61,27 +61,27 @@ _HOME = {
     "Verification": "verification",
     "evaluate": "evaluation",
     "load_model": "io",
-    "explain": "explorer",
-    "explore": "explorer",
+    "explain": "views.explorer",
+    "explore": "views.explorer",
     "load_policy": "io",
-    "observability_classes": "classes",
+    "observability_classes": "model.classes",
     "policy_info": "io",
     "save_model": "io",
-    "render": "rendering",
+    "render": "views.rendering",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",
     "to_gymnasium": "_to_gymnasium",
     "verify": "verification",
 }
-_MODULES = ["beliefs", "bounds", "io", "policies", "problems"]
+_MODULES = {"beliefs": "model.beliefs", "bounds": "bounds", "io": "io", "policies": "policies", "problems": "problems"}
 
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604 - all of them are strings
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".{_MODULES[name]}", __name__)
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

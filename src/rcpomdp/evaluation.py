@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from . import beliefs, notebook
 from ._types import FloatArray, IntArray
 from .errors import PolicyError
-from .model import CPOMDP
+from .model import CPOMDP, beliefs
 from .policies import (
     AlphaPolicy,
     BudgetedAlphaPolicy,
@@ -28,6 +27,7 @@ from .policies import (
     RandomPolicy,
 )
 from .policies.plan_set import PlanSetState
+from .views import notebook
 
 _SOLVABLE = 20_000  # pairs; larger chains are iterated, unless the discount is too near to 1
 _ITERABLE = 0.9999

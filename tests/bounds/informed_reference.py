@@ -8,7 +8,7 @@ import numpy as np
 
 from rcpomdp.bounds.informed import Levels, budget_levels
 from rcpomdp.bounds.one_step import OneStep, one_step_beliefs
-from rcpomdp.classes import in_class_order, observability_classes
+from rcpomdp.model.classes import in_class_order, observability_classes
 from reference import dense
 from strategies import Dense
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import rcpomdp as rc
-from rcpomdp.experiments.record import Cell, Record
-from rcpomdp.experiments.trajectories import trajectories
+from rcpomdp.experiments.run.record import Cell, Record
+from rcpomdp.simulation.trajectories import trajectories
 from record_json import dump
 
 ALGORITHMS = {

@@ -13,8 +13,9 @@ import pytest
 
 from coordinators import Pretended
 from made_records import cell, record
-from rcpomdp.experiments import pool, suites, warm
-from rcpomdp.experiments.store import RunStore
+from rcpomdp.experiments import suites
+from rcpomdp.experiments.run import pool, warm
+from rcpomdp.experiments.run.store import RunStore
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from coordinators import CELLS, COMMAND, Pretended, end, finished, is_gone, outc
 from made_records import cell, outcome, record
 from rcpomdp._processes import host
 from rcpomdp.experiments import suites
-from rcpomdp.experiments.pool import LocalPool, Report
-from rcpomdp.experiments.progress import Lines, Screen
-from rcpomdp.experiments.record import Record
 from rcpomdp.experiments.reproduce import reproduce
-from rcpomdp.experiments.run import run_cell
-from rcpomdp.experiments.store import Asked, RunStore
+from rcpomdp.experiments.run.cell import run_cell
+from rcpomdp.experiments.run.pool import LocalPool, Report
+from rcpomdp.experiments.run.progress import Lines, Screen
+from rcpomdp.experiments.run.record import Record
+from rcpomdp.experiments.run.store import Asked, RunStore
 
 # Whatever happens
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rcpomdp.experiments import formats
-from rcpomdp.experiments.store import RunStore
+from rcpomdp.experiments.report import formats
+from rcpomdp.experiments.run.store import RunStore
 from record_json import real
 
 Run = Callable[..., tuple[int, str, str]]

@@ -11,9 +11,10 @@ import pytest
 import rcpomdp as rc
 from rcpomdp import problems
 from rcpomdp.errors import InputError
-from rcpomdp.experiments import paper, suites
-from rcpomdp.experiments.run import arcs_options
-from rcpomdp.experiments.store import canonical
+from rcpomdp.experiments import suites
+from rcpomdp.experiments.report import paper
+from rcpomdp.experiments.run.cell import arcs_options
+from rcpomdp.experiments.run.store import canonical
 from rcpomdp.solvers import registry
 
 TABLES = Path(paper.__file__).with_name("paper_tables.csv")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import rcpomdp.gym
-from rcpomdp import luck
 from rcpomdp.gym import CPOMDPEnv, SixTuple
-from rcpomdp.kernels.episodes import uniforms
+from rcpomdp.kernels.simulation.episodes import uniforms
+from rcpomdp.simulation import random_streams as luck
 from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)

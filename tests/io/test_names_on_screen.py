@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 import rcpomdp as rc
-import test_cli
-
-run = test_cli.run  # a fixture
 
 
 @pytest.mark.parametrize("ending", ["pomdp", "pomdpx"])

@@ -14,8 +14,8 @@ import rcpomdp as rc
 from plan_sets import grown, of_controller, with_course
 from rcpomdp.policies import PlanSetPolicy, blind
 from reference import branches
+from sample_policies import Unbatched, any_plan_set
 from strategies import Dense, cpomdps, random_model
-from test_policies import Unbatched, any_plan_set
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=25)
 TIGER = rc.problems.make("tiger")  # discount 0.75, listening costs 1, budget 3

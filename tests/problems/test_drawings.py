@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
-from rcpomdp import drawing
 from rcpomdp.errors import ProblemError
 from rcpomdp.problems.layouts import LAYOUTS
 from rcpomdp.problems.tiger import tiger
+from rcpomdp.views import drawing
 
 
 def drawn(name: str) -> tuple[rc.CPOMDP, drawing.Drawing]:

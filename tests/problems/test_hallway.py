@@ -10,7 +10,7 @@ from rcpomdp.errors import ModelError
 from rcpomdp.model import CPOMDP
 from rcpomdp.policies.alpha import fib, qmdp
 from rcpomdp.problems.hallway import hallway, hallway2, tiger_grid
-from rcpomdp.simulation import simulate
+from rcpomdp.simulation.simulate import simulate
 
 BUILDERS = (hallway, hallway2, tiger_grid)
 COMPASS = ("north", "east", "south", "west")

@@ -8,7 +8,7 @@ from rcpomdp.errors import ModelError
 from rcpomdp.model import CPOMDP
 from rcpomdp.policies.alpha import fib, qmdp
 from rcpomdp.problems.tag import tag
-from rcpomdp.simulation import simulate
+from rcpomdp.simulation.simulate import simulate
 
 CELLS = [(x, y) for y in (1, 2) for x in range(1, 11)] + [(x, y) for y in (3, 4, 5) for x in (6, 7, 8)]
 MOVES = {"north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0)}

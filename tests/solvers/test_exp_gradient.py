@@ -11,7 +11,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp.policies import MixturePolicy
 from rcpomdp.solvers import Result, TracePoint
-from rcpomdp.solvers.cgcp import cgcp
+from rcpomdp.solvers.cgcp.solve import cgcp
 from rcpomdp.solvers.exp_gradient import exp_gradient, prices
 from strategies import Dense, random_model
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import reference
-from rcpomdp.solvers import SOLVERS, Result, TracePoint, stopping
-from rcpomdp.solvers.engine import Engine, EngineOptions, Objective
+from rcpomdp.solvers import SOLVERS, Result, TracePoint
+from rcpomdp.solvers import clock as stopping
+from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
 from rcpomdp.solvers.sarsop import least_cost_policy, sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import FloatArray
-from ..kernels import values as kernels
+from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 from .mdp import mdp_q_values
 

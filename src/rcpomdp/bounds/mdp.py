@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from .._types import FloatArray
-from ..kernels import values as kernels
+from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 
 _SWEEPS = 500

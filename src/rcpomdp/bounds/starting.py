@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import BoolArray, FloatArray
-from ..classes import observability_classes
 from ..model import CPOMDP
+from ..model.classes import observability_classes
 from .blind import blind_vectors
 from .fib import fib_vectors
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..output import facts_table, model_facts, print_json, stdout
 from .common import AsJson, app
+from .output import facts_table, model_facts, print_json, stdout
 
 if TYPE_CHECKING:
     from .._types import FloatArray
@@ -21,7 +21,7 @@ def _check(
 ) -> None:
     """Read a model file, say what is wrong with it or what it holds."""
     from ..io import load_model
-    from ..labels import printable
+    from ..model.labels import printable
 
     model = load_model(file)
     facts = {

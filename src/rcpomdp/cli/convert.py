@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
+from . import arguments
 from .common import Budgets, Parameters, app, say
 
 

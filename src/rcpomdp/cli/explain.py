@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
-from ..output import print_json
+from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app
+from .output import print_json
 
 
 @app.command("explain")
@@ -34,8 +34,8 @@ def _explain(
     """Tell why a policy does what it does after a history: belief, budget, what follows, what else there was."""
     name, model, _ = arguments.model_of_file(policy, problem, param, budget)
     announce_compilation()
-    from ..explorer import explain
     from ..io import load_policy
+    from ..views.explorer import explain
 
     told = explain(load_policy(policy, model), model, arguments.history(after), draw=draw, seed=seed)
     if as_json:

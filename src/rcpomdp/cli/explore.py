@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
 from ..errors import InputError
-from ..output import print_json
+from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say
+from .output import print_json
 
 
 @app.command("explore")
@@ -37,9 +37,9 @@ def _explore(
     name, model, _ = arguments.model_of_file(policy, problem, param, budget)
     target = out or os.path.splitext(policy)[0] + ".html"
     announce_compilation()
-    from ..explorer import Side, explore
     from ..io import load_policy
     from ..io.atomic import check_writable
+    from ..views.explorer import Side, explore
 
     check_writable(target)
     paths = [policy] if compare is None else [policy, compare]
@@ -69,6 +69,6 @@ def _explore(
 def _solver(path: str) -> str:
     """The solver that a policy file claims to be from; files of other programs claim nothing."""
     from ..io import policy_info
-    from ..io.foreign_policies import is_foreign
+    from ..io.policy.foreign import is_foreign
 
     return "" if is_foreign(path) else str((policy_info(path)["claims"] or {}).get("solver") or "")

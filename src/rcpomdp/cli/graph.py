@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
 from ..errors import InputError
+from . import arguments
 from .common import Parameters, ProblemOfFile, app, say
 
 _FORMATS = ("dot", "json")

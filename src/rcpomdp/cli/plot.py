@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..output import print_json
 from .common import AsJson, app
+from .output import print_json
 from .reproduce import DEFAULT_STORE
 
 
@@ -22,7 +22,7 @@ def _plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw every plot that the runs of a suite have something to show in."""
-    from ..experiments.selection import select
+    from ..experiments.report.selection import select
 
     if form not in {"svg", "png"}:
         raise InputError(f"unknown format {form!r} (known: svg, png)")
@@ -31,8 +31,8 @@ def _plot(
         os.makedirs(out, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out!r}: {error.strerror}") from None
-    from ..experiments.plots import plots
-    from ..experiments.plots.style import png, svg
+    from ..experiments.report.plots import plots
+    from ..experiments.report.plots.style import png, svg
     from ..io.atomic import whole_file
 
     found = plots(records)

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments, problems
+from .. import problems
 from ..errors import InputError
 from ..io.model_file import is_model_file
-from ..labels import printable
-from ..output import (
+from ..model.labels import printable
+from . import arguments
+from .common import AsJson, Parameters, announce_compilation, app
+from .output import (
     class_facts,
     facts_table,
     model_facts,
@@ -23,7 +25,6 @@ from ..output import (
     problems_table,
     stdout,
 )
-from .common import AsJson, Parameters, announce_compilation, app
 
 
 @app.command("problems")

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
-from .._validation import count
 from ..errors import InputError
-from ..output import print_json
+from ..model.validation import count
+from . import arguments
 from .common import AsJson, Budgets, Parameters, announce_compilation, app
+from .output import print_json
 
 
 @app.command("render")
@@ -26,9 +26,9 @@ def _render(
 ) -> None:
     """Draw a run of a policy: map, belief, action, budget and reward, step by step."""
     from ..io.atomic import check_writable
-    from ..policies.named import from_name, is_path
-    from ..rendering import render
-    from ..rendering.film import check
+    from ..views.rendering import render
+    from ..views.rendering.film import check
+    from .named_policies import from_name, is_path
 
     check(out, steps, seed)
     check_writable(out)

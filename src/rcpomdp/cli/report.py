@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..output import print_json
 from .common import AsJson, app, say
+from .output import print_json
 from .reproduce import DEFAULT_STORE
 
 
@@ -19,12 +19,12 @@ def _report(
     as_json: AsJson = False,
 ) -> None:
     """Write one page with every table and plot of a store, to be read without a net and to be printed."""
-    from ..experiments.selection import select, suites
+    from ..experiments.report.selection import select, suites
     from ..io.atomic import check_writable, whole_file
 
     check_writable(out)
     records = select(store)
-    from ..experiments.report import report
+    from ..experiments.report.page import report
 
     page = report(records, os.path.basename(store)).encode()
     with whole_file(out) as file:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from ..output import print_json
 from .common import FAILED, STOPPED, AsJson, app, complain, say
+from .output import print_json
 
 if TYPE_CHECKING:
-    from ..experiments.pool import Pool
-    from ..experiments.record import Cell
-    from ..experiments.store import Asked, RunStore
+    from ..experiments.run.pool import Pool
+    from ..experiments.run.record import Cell
+    from ..experiments.run.store import Asked, RunStore
 
 DEFAULT_STORE = "runs.db"
 
@@ -55,14 +55,14 @@ def _reproduce(
         raise InputError(f"workers must be at least 1, not {workers}")
     if workers is not None and scheduler is not None:
         raise InputError("workers are those of the scheduler; give --workers or --scheduler, not both")
-    from ..experiments.store import RunStore, canonical
+    from ..experiments.run.store import RunStore, canonical
 
     with RunStore(store, create=True) as runs:
         code = _run(asked, runs, workers, scheduler)
         wanted = {canonical(cell) for _, cell in asked}
         records = [record for record in runs.records(suite) if canonical(record.cell) in wanted]
-    from ..experiments import formats, tables
-    from ..experiments.progress import plural
+    from ..experiments.report import formats, tables
+    from ..experiments.run.progress import plural
 
     if as_json:
         print_json(tables.data(records))
@@ -103,9 +103,9 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
             raise InputError(f"store {store.path!r} cannot be written: {error}") from None
         say("the one cell was done before" if len(cells) == 1 else f"all {len(cells)} cells were done before")
         return 0
-    from ..experiments.pool import PoolLostError
-    from ..experiments.progress import watching
     from ..experiments.reproduce import reproduce
+    from ..experiments.run.pool import PoolLostError
+    from ..experiments.run.progress import watching
 
     try:
         with closing(_pool(workers, scheduler)) as pool, watching(say) as watch:
@@ -122,18 +122,18 @@ def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: st
 
 
 def _done(store: RunStore, cells: list[Cell]) -> str:
-    from ..experiments.progress import plural
+    from ..experiments.run.progress import plural
 
     return f"{len(store.finished(cells))} of {plural(len(cells))} done"
 
 
 def _pool(workers: int | None, scheduler: str | None) -> Pool:
     if scheduler is not None:
-        from ..experiments.cluster import ClusterPool
+        from ..experiments.run.cluster import ClusterPool
 
         return ClusterPool(scheduler)
-    from ..experiments.pool import LocalPool
-    from ..experiments.warm import compile_kernels
+    from ..experiments.run.pool import LocalPool
+    from ..experiments.run.warm import compile_kernels
     from .common import announce_compilation
 
     announce_compilation()

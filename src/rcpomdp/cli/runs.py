@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError, did_you_mean
-from ..output import print_json, stdout
 from .common import AsJson, app, say
+from .output import print_json, stdout
 from .reproduce import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..experiments.record import Record
+    from ..experiments.run.record import Record
 
 
 @app.command("runs")
@@ -32,8 +32,8 @@ def _runs(
     as_json: AsJson = False,
 ) -> None:
     """List what a store holds."""
-    from ..experiments.export import PARQUET, cell_row, check_format, exported
-    from ..experiments.store import RunStore
+    from ..experiments.report.export import PARQUET, cell_row, check_format, exported
+    from ..experiments.run.store import RunStore
 
     if export is not None:
         check_format(export)
@@ -68,7 +68,7 @@ def _runs(
 def _table(records: list[Record]) -> Table:
     from rich.table import Table
 
-    from ..experiments.progress import outcome
+    from ..experiments.run.progress import outcome
     from ..experiments.suites import label
 
     table = Table(box=None, header_style="bold")

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
 from ..errors import InputError
-from ..output import csv_bytes, print_json, progress_bar, simulation_table, stdout, text
+from . import arguments
 from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .output import csv_bytes, print_json, progress_bar, simulation_table, stdout, text
 
 
 @app.command("simulate")
@@ -32,7 +32,7 @@ def _simulate(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy: reward, costs, violation rate."""
-    from ..policies.named import from_name, is_path
+    from .named_policies import from_name, is_path
 
     if is_path(policy):
         problem, model, _ = arguments.model_of_file(policy, problem, param, budget)
@@ -42,7 +42,7 @@ def _simulate(
         model = arguments.model(problem, param, budget)
     announce_compilation()
     from ..io.atomic import whole_file
-    from ..simulation import simulate
+    from ..simulation.simulate import simulate
 
     chosen = from_name(model, policy)
     with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .. import arguments
-from .._plain import finite
+from .._json_values import finite
 from ..errors import InputError
-from ..output import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
+from . import arguments
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .output import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -56,7 +56,7 @@ def _solve(
     announce_compilation()
     from ..io import save_policy
     from ..io.atomic import check_writable
-    from ..io.policy_file import check_ending
+    from ..io.policy.file import check_ending
     from ..solvers import ONLINE, registry, solve
 
     solver = solver or arguments.default_solver()
@@ -92,7 +92,7 @@ def _solve(
         say(f"policy saved to {out}{unproven}")
     simulation = None
     if runs and result.status != "interrupted":
-        from ..simulation import simulate
+        from ..simulation.simulate import simulate
 
         with progress_bar(f"{problem}, simulated", runs) as moved:
             simulation = simulate(model, result.policy, runs, steps, seed or 0, progress=moved).summary()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..output import print_json
 from .common import AsJson, app
+from .output import print_json
 
 
 @app.command("solvers")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..output import print_json
 from .common import AsJson, app, say
+from .output import print_json
 from .reproduce import DEFAULT_STORE
 
 
@@ -28,8 +28,8 @@ def _table(
     as_json: AsJson = False,
 ) -> None:
     """Show what came of a suite beside the paper's values."""
-    from ..experiments import formats, tables
-    from ..experiments.selection import select
+    from ..experiments.report import formats, tables
+    from ..experiments.report.selection import select
 
     for value, known, what in ((form, formats.FORMATS, "format"), (layout, tables.LAYOUTS, "layout")):
         if value is not None and value not in known:

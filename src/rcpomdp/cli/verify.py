@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
-from .._plain import finite
-from ..output import print_json, stdout, verification_table
+from .._json_values import finite
+from . import arguments
 from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
+from .output import print_json, stdout, verification_table
 
 
 @app.command("verify")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from .pool import Pool
-from .record import Cell, Record
-from .store import Asked, RunStore, canonical
+from .run.pool import Pool
+from .run.record import Cell, Record
+from .run.store import Asked, RunStore, canonical
 
 _TURN = 0.5  # seconds between looks at the others' work
 _HEARTBEAT = 5.0  # seconds between signs of life

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, did_you_mean
 from ..problems.layouts import LAYOUTS
-from .paper import LONGER
-from .record import Cell
-from .store import Asked
+from .report.paper import LONGER
+from .run.record import Cell
+from .run.store import Asked
 
 RUNS, CLOSED_LOOP_RUNS, STEPS = 1000, 100, 20
 LIMIT, LONGER_LIMIT = 300.0, 1000.0  # seconds
@@ -58,7 +58,7 @@ EXTENDED = (CE, TIGHT_TIGER, TIGER, CRS_4_4, CRS_5_7, CRS_7_8, CRS_11_11, TUNNEL
 UNCONSTRAINED = (CE, TIGER, TUNNELS, CRS_4_4, CRS_5_7)
 UNLIMITED = 1000.0  # a budget that no policy can spend
 
-# Ideas of ARCS switched off one at a time, as `solvers.budgeted.ArcsOptions` has them, and the gap to reach.
+# Ideas of ARCS switched off one at a time, as `solvers.arcs.search.ArcsOptions` has them, and the gap to reach.
 IDEAS: dict[str, dict[str, Any]] = {
     "no levels": {"levels": 1},
     "no relaxation": {"relaxation": False},

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import beliefs, luck
 from .._types import FloatArray, IntArray
 from ..errors import InputError
-from ..kernels.episodes import Runs, Step, advance, begin
-from ..kernels.rollout import BLOCK_RUNS
-from ..model import CPOMDP
+from ..kernels.simulation.episodes import Runs, Step, advance, begin
+from ..kernels.simulation.rollout import BLOCK_RUNS
+from ..model import CPOMDP, beliefs
+from ..simulation import random_streams as luck
 
 _ROOM = 16  # states that a belief has room for at first
 

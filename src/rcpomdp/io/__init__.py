@@ -1,10 +1,10 @@
 """Files: written whole or not at all, and read without executing anything."""
 
-from .foreign_policies import read_policy, write_policy
 from .model_file import load_model, save_model
-from .policy_file import load_policy, policy_info, save_policy
-from .pomdpx_reader import read_pomdpx
-from .pomdpx_writer import write_pomdpx
+from .policy.file import load_policy, policy_info, save_policy
+from .policy.foreign import read_policy, write_policy
+from .pomdpx.reader import read_pomdpx
+from .pomdpx.writer import write_pomdpx
 
 __all__ = [
     "load_model",

@@ -28,13 +28,13 @@ def is_model_file(word: str | os.PathLike[str]) -> bool:
 def load_model(path: str | os.PathLike[str]) -> CPOMDP:
     """The model in a file; a file that makes no sense is refused with a sentence that says where."""
     kind = check_ending(path)
-    return cast("CPOMDP", getattr(import_module(f".{kind}_reader", __package__), f"read_{kind}")(path))
+    return cast("CPOMDP", getattr(import_module(f".{kind}.reader", __package__), f"read_{kind}")(path))
 
 
 def save_model(path: str | os.PathLike[str], model: CPOMDP) -> None:
     """Write a model to a file, whole or not at all; reading it gives the same model."""
     kind = check_ending(path)
-    getattr(import_module(f".{kind}_writer", __package__), f"write_{kind}")(path, model)
+    getattr(import_module(f".{kind}.writer", __package__), f"write_{kind}")(path, model)
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:

@@ -2,9 +2,9 @@
 
 from .alpha import AlphaPolicy, fib, qmdp
 from .base import Batch, BatchPolicy, Policy
-from .budgeted import BudgetedAlphaPolicy
 from .controller import ControllerPolicy, blind
 from .graph import PolicyGraph, policy_graph
+from .lottery_over_vectors import BudgetedAlphaPolicy
 from .mixture import MixturePolicy
 from .node_vectors import node_vectors
 from .plan_set import PlanSetPolicy

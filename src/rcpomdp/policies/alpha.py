@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import beliefs, notebook
 from .._types import FloatArray
-from .._validation import real_array
-from ..beliefs import Belief
 from ..errors import PolicyError
-from ..kernels.rollout import ALPHA, best_vector
-from ..model import CPOMDP
+from ..kernels.simulation.rollout import ALPHA, best_vector
+from ..model import CPOMDP, beliefs
+from ..model.beliefs import Belief
+from ..model.validation import real_array
+from ..views import notebook
 from .base import Batch, program, whole_numbers
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._types import AnyArray, FloatArray, IntArray
 from ..errors import PolicyError
-from ..kernels.plan_set import PlanArrays
-from ..kernels.rollout import Program
+from ..kernels.simulation.plan_set import PlanArrays
+from ..kernels.simulation.rollout import Program
 from ..model import CPOMDP
 
 State = TypeVar("State")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import notebook
 from ..errors import PolicyError
-from ..kernels.rollout import CONTROLLER
+from ..kernels.simulation.rollout import CONTROLLER
 from ..model import CPOMDP
+from ..views import notebook
 from .base import Batch, program, whole_numbers
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import notebook
 from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP
+from ..views import notebook
 from .base import Batch, Policy, batches
 
 

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import beliefs, notebook
 from .._types import AnyArray, FloatArray, IntArray
-from .._validation import real_array
-from ..beliefs import Belief
 from ..errors import PolicyError
-from ..kernels import plan_set as kernels
-from ..kernels.rollout import PLAN_SET
-from ..model import CPOMDP
+from ..kernels.simulation import plan_set as kernels
+from ..kernels.simulation.rollout import PLAN_SET
+from ..model import CPOMDP, beliefs
+from ..model.beliefs import Belief
+from ..model.validation import real_array
+from ..views import notebook
 from .base import Batch, program, whole_numbers
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import notebook
 from ..errors import PolicyError
-from ..kernels.rollout import RANDOM, next_memory, random_action
+from ..kernels.simulation.rollout import RANDOM, next_memory, random_action
 from ..model import CPOMDP
+from ..views import notebook
 from .base import Batch, program
 
 

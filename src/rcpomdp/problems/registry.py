@@ -23,8 +23,8 @@ from ..errors import ProblemError, did_you_mean
 from .layouts import LAYOUTS
 
 if TYPE_CHECKING:
-    from ..drawing import Drawing
     from ..model import CPOMDP
+    from ..views.drawing import Drawing
 
 GROUP = "rcpomdp.problems"
 REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
@@ -121,7 +121,7 @@ class Problem:
             draw = resolve_name(self.drawing) if isinstance(self.drawing, str) else self.drawing
         except (ImportError, AttributeError, ValueError) as error:
             raise ProblemError(f"problem {self.name!r} has no drawing {self.drawing!r}: {error}") from error
-        from ..drawing import Drawing
+        from ..views.drawing import Drawing
 
         drawn = draw(model)
         if not isinstance(drawn, Drawing):

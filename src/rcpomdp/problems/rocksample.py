@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from ..errors import ModelError
-from ..labels import Labels
 from ..model import CPOMDP
+from ..model.labels import Labels
 
 MAX_ROWS = 2**26  # state-action pairs; a model takes up to 150 bytes for each while it is built
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..beliefs import Belief
-from ..drawing import Circle, Line, Rect, Shape, Text
 from ..model import CPOMDP
+from ..model.beliefs import Belief
+from ..views.drawing import Circle, Line, Rect, Shape, Text
 from .rocksample import ACTIONS, SAMPLE
 
 _EXIT = 0.8  # width of the strip in the east that ends the run

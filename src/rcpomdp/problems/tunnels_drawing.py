@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ..beliefs import Belief
-from ..drawing import Circle, Line, Rect, Shape, Text
 from ..model import CPOMDP
+from ..model.beliefs import Belief
+from ..views.drawing import Circle, Line, Rect, Shape, Text
 from .tunnels import LAST_CELL, OUT, PRIZE, ROCKY
 
 _HALL = 1.2  # width of the hall, on the left

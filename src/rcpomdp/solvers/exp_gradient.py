@@ -2,7 +2,7 @@
 
 ``max_π min_{0 ≤ λ ≤ B} R − λ·(C − ĉ)`` is a game (Kalagarla, Jain and Nuzzo, A No-Regret Learning Algorithm for
 Constrained POMDPs, 2022). In each of K rounds a POMDP without budgets answers the prices, ``max_π R − λ·C``
-(`solvers.pricing`), and each price goes up or down with what the answer spends,
+(`solvers.cgcp.pricing`), and each price goes up or down with what the answer spends,
 
     λ ← B λ e^z / (B + λ (e^z − 1)),    z = η (c − ĉ),    η = √(log 2 / (2 K B²)),    λ_1 = B / 2.
 
@@ -34,11 +34,11 @@ from .._types import FloatArray
 from ..errors import InputError
 from ..model import CPOMDP
 from . import sarsop as unconstrained
-from .engine import Engine, Objective
-from .master import Master, Mixture
-from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
+from .belief_graph.search import Engine, Objective
+from .cgcp.master import Master, Mixture
+from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
+from .clock import Slices, check_limits, check_whole, is_number
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
-from .stopping import Slices, check_limits, check_whole, is_number
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
 _FEWEST = 50  # rounds to begin with, unless fewer are asked for

@@ -23,12 +23,12 @@ GROUP = "rcpomdp.solvers"
 
 # What each solver is, and the function that runs it.
 SOLVERS = {
-    "arcs": ("optimum under budgets that hold in every history, with bounds and a proof", ".arcs:arcs"),
-    "cgcp": ("optimum under budgets that hold in expectation, with bounds", ".cgcp:cgcp"),
-    "cgcp-cl": ("the same solved anew at each step of a run, with bounds on the first", ".cgcp_cl:cgcp_cl"),
+    "arcs": ("optimum under budgets that hold in every history, with bounds and a proof", ".arcs.solve:arcs"),
+    "cgcp": ("optimum under budgets that hold in expectation, with bounds", ".cgcp.solve:cgcp"),
+    "cgcp-cl": ("the same solved anew at each step of a run, with bounds on the first", ".cgcp.closed_loop:cgcp_cl"),
     "exp-gradient": ("a mixture near that optimum, and an upper bound on it", ".exp_gradient:exp_gradient"),
-    "cpbvi": ("a randomised policy for budgets in expectation, without bounds or promises", ".cpbvi:cpbvi"),
-    "cpbvi-d": ("a deterministic policy of the same kind, without bounds or promises", ".cpbvi:cpbvi_d"),
+    "cpbvi": ("a randomised policy for budgets in expectation, without bounds or promises", ".cpbvi.solve:cpbvi"),
+    "cpbvi-d": ("a deterministic policy of the same kind, without bounds or promises", ".cpbvi.solve:cpbvi_d"),
     "sarsop": ("optimum of the POMDP without budgets, with bounds", ".sarsop:sarsop"),
 }
 ONLINE = ("cgcp-cl",)  # solvers whose policies solve while they run

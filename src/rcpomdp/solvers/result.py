@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import notebook
-from .._plain import finite
+from .._json_values import finite
 from .._types import FloatArray
 from ..policies import Policy
+from ..views import notebook
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
 TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupted"

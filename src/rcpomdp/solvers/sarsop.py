@@ -4,8 +4,8 @@ Point-based search from b_0 after Kurniawati, Hsu and Lee (2008): sample, backup
 What departs from the published algorithm, and why:
 
 - Beliefs, vectors and bounds live per observability class, found from the flat model (`classes.py`).
-- The upper bound comes from the fast informed bound, backups and rays (`kernels/store.py`). The sawtooth over points is
-  there too, but each look tests only the newest few points: rays do most of its work.
+- The upper bound comes from the fast informed bound, backups and rays (`kernels/belief_graph/store.py`). The sawtooth
+  over points is there too, but each look tests only the newest few points: rays do most of its work.
 - Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
 - A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans
   themselves, so that its value is the lower bound.
@@ -25,13 +25,13 @@ import numpy as np
 
 from ..errors import InputError
 from ..model import CPOMDP
-from .engine import Engine, EngineOptions, Objective
+from .belief_graph.search import Engine, EngineOptions, Objective
+from .clock import Patience, Slices, check_limits
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from .smallest import smallest_model
-from .stopping import Patience, Slices, check_limits
+from .warmup import smallest_model
 
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.rollout import Outcome
+from ..kernels.simulation.rollout import Outcome
 from ..model import CPOMDP
-from ..simulation import simulate
+from ..simulation.simulate import simulate
 from .broken import FAULTS, RuleError, shown, told
 
 _SEEN = 4  # observations that are tried after the first action

@@ -96,7 +96,7 @@ def _at_once(key: _Key) -> Enclosure:
 
 @cache
 def _known(key: _Key) -> float:
-    from ..solvers.arcs import arcs
+    from ..solvers.arcs.solve import arcs
 
     model: CPOMDP = key.model
     searched = arcs(model, epsilon=EPSILON, time_limit=LIMIT).policy
@@ -112,7 +112,7 @@ def _most(key: _Key) -> float:
 
 @cache
 def _most_within(key: _Key) -> float:
-    from ..solvers.cgcp import cgcp
+    from ..solvers.cgcp.solve import cgcp
 
     return cgcp(key.model, epsilon=EPSILON, time_limit=LIMIT).upper
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._types import FloatArray
 from ..errors import PolicyError
 from ..evaluation import Evaluation, evaluate
-from ..kernels.rollout import Outcome
+from ..kernels.simulation.rollout import Outcome
 from ..model import CPOMDP
 from ..solvers.result import INFEASIBLE, OPTIMAL, Result
 from ..tolerance import spending_limit

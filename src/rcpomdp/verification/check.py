@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._plain import finite
+from .._json_values import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
-from ..notebook import verification as _html
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy
+from ..views.notebook import verification as _html
 from .chain import Chain
 from .pairs import Pairs
 from .plan_set import Fault, prove

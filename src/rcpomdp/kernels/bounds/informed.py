@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IndexArray
 from ..arrays import ModelArrays
+from ..belief_graph.store import best_action
 from ..jit import inner, kernel
-from ..store import best_action
 from .branching import Branching
 
 NOT_ALLOWED = -1

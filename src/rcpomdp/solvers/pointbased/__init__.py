@@ -1,6 +1,6 @@
 """The point-based search that SARSOP, column generation and ARCS drive."""
 
-from ..engine import Objective
+from ..belief_graph.search import Objective
 from .options import SearchOptions
 from .search import PointBasedSearch
 

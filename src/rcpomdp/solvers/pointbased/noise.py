@@ -1,8 +1,8 @@
 """Whether the noise of a model makes ever new beliefs.
 
-Where moves are certain, or the beliefs are few, beliefs repeat, and rays between them bound values (`solvers.engine`).
-Where a move may end in several ways, histories lead to beliefs that were not met before, and bounds must not rest on
-meeting them again.
+Where moves are certain, or the beliefs are few, beliefs repeat, and rays between them bound values
+(`solvers.belief_graph.search`). Where a move may end in several ways, histories lead to beliefs that were not met
+before, and bounds must not rest on meeting them again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ...model import CPOMDP
-from ..engine import Objective
+from ..belief_graph.search import Objective
 from .options import SearchOptions
 from .search import PointBasedSearch
 

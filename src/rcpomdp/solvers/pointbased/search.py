@@ -11,19 +11,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ... import beliefs
 from ..._types import BoolArray, FloatArray
 from ...bounds.blind import largest_sure_costs
 from ...bounds.starting import blind_plans, cost_fib_vectors
-from ...classes import in_class_order, observability_classes, one_class
 from ...kernels.pointbased import arrays, options, plans, strips, trials
 from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
-from ...model import CPOMDP
+from ...model import CPOMDP, beliefs
+from ...model.classes import in_class_order, observability_classes, one_class
 from ...policies import ControllerPolicy
-from ..engine import Objective
-from ..storage import memory
+from ..belief_graph.search import Objective
+from ..belief_graph.storage import memory
 from . import storage
 from .informed import InformedBounds, no_deadline
 from .levels import build_levels, level_values, with_levels

@@ -15,11 +15,11 @@ from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE
 from ...model import CPOMDP
 from ...policies import PlanSetPolicy
-from ..engine import Objective
+from ..belief_graph.search import Objective
+from ..clock import Slices
+from ..policy_value import simulated_worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from ..smallest import smallest_model
-from ..stopping import Slices
-from ..worth import simulated_worth
+from ..warmup import smallest_model
 from . import storage
 from .options import SearchOptions
 from .policy import plan_set

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
-from ...classes import Classes
 from ...kernels import classes as class_kernels
 from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
 from ...model import CPOMDP
-from ..storage import lengthen, memory
+from ...model.classes import Classes
+from ..belief_graph.storage import lengthen, memory
 
 _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows

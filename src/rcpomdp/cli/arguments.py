@@ -1,0 +1,159 @@
+"""What the words of the command line mean: parameters, budgets, objectives, and the model they make."""
+
+from __future__ import annotations
+
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+from .. import problems
+from ..errors import InputError, ProblemError
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
+    from ..views.drawing import Drawing
+
+
+def parameters(given: list[str] | None, what: str = "parameter") -> dict[str, Any]:
+    """Parameters, or whatever they are, from words of the form key=value.
+
+    >>> parameters(["accuracy=0.9", "budget=none"])
+    {'accuracy': 0.9, 'budget': None}
+    """
+    parsed = {}
+    for pair in given or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ProblemError(f"{what} {pair!r} is not of the form key=value")
+        parsed[key.strip()] = problems.parse(value)
+    return parsed
+
+
+def budgets(given: list[str]) -> list[float]:
+    """Budgets, one per word.
+
+    >>> budgets(["3", "inf"])
+    [3.0, inf]
+    """
+    parsed = []
+    for word in given:
+        try:
+            parsed.append(float(word))
+        except ValueError:
+            raise InputError(f"budget {word!r} is not a number") from None
+    return parsed
+
+
+def history(text: str) -> list[Any]:
+    """A history from words of the form action:observation, or observation, with commas between.
+
+    >>> history("listen:hear-left, hear-right")
+    [('listen', 'hear-left'), 'hear-right']
+    """
+    steps: list[Any] = []
+    for word in filter(None, map(str.strip, text.split(","))):
+        action, colon, observation = word.rpartition(":")
+        steps.append((action, observation) if colon else observation)
+    return steps
+
+
+def objective(text: str) -> str | list[float]:
+    """An objective: a word, or weights."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+
+
+def options(given: list[str] | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """A solver's options: those that have flags of their own, where given, and those given as key=value.
+
+    >>> options(["iterations=500"], {"epsilon": 0.01, "seed": None})
+    {'epsilon': 0.01, 'iterations': 500}
+    """
+    named = {key: value for key, value in flags.items() if value is not None}
+    others = parameters(given, "option")
+    for key in others:
+        if key in flags:
+            raise InputError(f"option {key!r} has a flag of its own: --{key.replace('_', '-')}")
+        if key in _PYTHON_ONLY:
+            raise InputError(f"option {key!r} is for Python alone")
+    return named | others
+
+
+_PYTHON_ONLY = ("progress", "options")  # a function, and a record of switches
+
+
+def default_solver() -> str:
+    """The solver that is meant if none is named: the one that keeps budgets, where it is there."""
+    from ..solvers import SOLVERS
+
+    return "arcs" if "arcs" in SOLVERS else next(iter(SOLVERS))
+
+
+def default_option(solver: str, option: str) -> Any:
+    """What a solver's option is unless given; None if it has no such option, or no default."""
+    from ..solvers import registry
+
+    known = registry.options(solver)
+    return known[option].default if option in known and known[option].default is not Parameter.empty else None
+
+
+def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
+    """The model of a word: a model file if it ends like one, else a problem's name."""
+    from ..io.model_file import is_model_file, load_model
+
+    if not is_model_file(problem):
+        return problems.make(problem, **given)
+    if given:
+        raise InputError(f"model file {problem!r} takes no parameters")
+    return load_model(problem)
+
+
+def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:
+    """The model of a problem or a model file, under a budget if one is given."""
+    made = _made(problem, parameters(param))
+    return made.with_budget(budgets(budget)) if budget else made
+
+
+def drawing(problem: str, model: CPOMDP) -> Drawing | None:
+    """How the model of a problem is drawn; one from a model file has no drawing."""
+    from ..io.model_file import is_model_file
+
+    return None if is_model_file(problem) else problems.get(problem).draw(model)
+
+
+def model_of_file(
+    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None
+) -> tuple[str, CPOMDP, dict[str, Any]]:
+    """The problem's name, the model and the facts of a policy file.
+
+    The file names its problem and parameters unless `problem` does. The budget is the one the policy was made for,
+    unless another is given.
+    """
+    from ..io import policy_info
+    from ..io.policy.foreign import is_foreign
+
+    given = parameters(param)
+    if is_foreign(path):
+        if problem is None:
+            raise InputError(f"policy file {path!r} does not name its problem; give it with --problem")
+        return problem, model(problem, param, budget), {"claims": None}
+    facts = policy_info(path)
+    own = facts["problem"]
+    if problem is None:
+        if own is None:
+            raise InputError(
+                f"policy file {path!r} does not name its problem; give it with --problem, "
+                "or check a model of your own in Python with rc.load_policy"
+            )
+        problem = str(own["name"])
+        made = _made(problem, {**own["parameters"], **given})
+    else:
+        made = _made(problem, given)
+    if budget:
+        made = made.with_budget(budgets(budget))
+    elif (
+        "budget" not in given and facts["model"]["fingerprint"] == made.fingerprint
+    ):  # any other model is refused later
+        made = made.with_budget(facts["model"]["budget"])
+    return problem, made, facts

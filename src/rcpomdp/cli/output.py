@@ -1,0 +1,324 @@
+"""What the command line prints: tables, JSON, CSV, and live lines on stderr."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from .. import tolerance
+from .._json_values import finite
+from ..errors import ProblemError
+from ..problems import Problem
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
+    from ..solvers import TracePoint
+    from ..verification import Verification
+
+PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
+
+
+def simulation_table(summary: dict[str, Any]) -> Table:
+    """A simulation's summary, one quantity a row."""
+    table = Table(box=None, header_style="bold")
+    table.add_column("quantity", no_wrap=True)
+    for title in ("mean", "± s.e.", "truncation", "budget"):
+        table.add_column(title, justify="right", no_wrap=True)
+
+    def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
+        error = "-" if estimate["se"] is None else f"{estimate['se']:.2g}"
+        table.add_row(name, text(estimate["mean"]), error, tail, budget)
+
+    add("reward", summary["reward"], f"≤ {text(summary['reward']['truncation'])}")
+    for cost in summary["costs"]:
+        budget = "unlimited" if cost["budget"] is None else text(cost["budget"])
+        add(str(cost["name"]), cost, f"≤ {text(cost['truncation'])}", budget)
+        add(f"{cost['name']} spent, by beliefs", cost["spent"])
+    if summary["costs"]:
+        add("violation rate", summary["violation_rate"])
+        add("overrun rate", summary["overrun_rate"])
+    add("length", summary["length"])
+    return table
+
+
+def problems_table(rows: list[dict[str, Any]], width: int) -> Table:
+    """The listing of problems; in a narrow window the last column gives way, where rich would narrow all of them."""
+    titles = ("name", "states", "actions", "obs.", "discount", "budget")
+    table = Table(box=None, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
+    table.add_column("what it is", no_wrap=True)
+    cells = [[text(value) for value in row.values()] for row in rows]
+    widths = [max(map(len, column)) for column in zip(titles, *(row[:-1] for row in cells), strict=True)]
+    room = max(12, width - sum(widths) - 2 * len(widths) - 3)
+    for *numbers, summary in cells:
+        table.add_row(*numbers, summary if len(summary) <= room else summary[: room - 1] + "…")
+    return table
+
+
+def problem_facts(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+    """What there is to know of a problem with the parameters given."""
+    model = problem.make(**given)
+    return {
+        "name": problem.name,
+        "summary": problem.summary,
+        **model_facts(model),
+        **class_facts(model),
+        "parameters": {key: jsonable(given.get(key, p.default)) for key, p in problem.parameters.items()},
+        "fingerprint": model.fingerprint,
+    }
+
+
+def model_facts(model: CPOMDP) -> dict[str, Any]:
+    """Sizes and ranges of a model."""
+    return {
+        "states": model.n_states,
+        "terminal_states": int(model.terminal.sum()),
+        "actions": [str(a) for a in model.actions],
+        "observations": [str(o) for o in model.observations],
+        "discount": model.discount,
+        "initial_support": int((model.initial_belief > 0).sum()),
+        "reward_range": [float(model.reward.min()), float(model.reward.max())],
+        "costs": [
+            {"name": str(name), "budget": finite(budget), "largest": float(cost.max())}
+            for name, budget, cost in zip(model.costs, model.budget, model.cost, strict=True)
+        ],
+        "transitions": int(model.arrays.t_prob.size),
+        "observation_entries": int(model.arrays.z_prob.size),
+    }
+
+
+def class_facts(model: CPOMDP) -> dict[str, Any]:
+    """What a model's observability classes tell."""
+    from ..model.classes import observability_classes
+
+    classes = observability_classes(model)
+    return {
+        "observability_classes": int(classes.reachable.sum()),
+        "largest_class": int(classes.sizes[classes.reachable].max()),
+        "unreachable_states": int(classes.sizes[~classes.reachable].sum()),
+    }
+
+
+def facts_table(facts: dict[str, Any]) -> Table:
+    """A problem's facts, one a row."""
+    table = _pairs()
+    for key, value in facts.items():
+        if key == "costs":
+            for cost in value:
+                about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
+                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {text(cost['largest'])} a step")
+        elif key == "parameters":
+            for name, default in value.items():
+                table.add_row(f"-p {name}", setting(default))
+        else:
+            table.add_row(key.replace("_", " "), text(value))
+    return table
+
+
+def policy_facts(path: str, info: dict[str, Any]) -> dict[str, Any]:
+    """What a policy file says of itself, the file's name first."""
+    kind, model = info["policy"], info["model"]
+    return {
+        "file": path,
+        **kind,
+        "model": model["name"],
+        "fingerprint": model["fingerprint"],
+        "budget": model["budget"],
+        **{key: info[key] for key in ("problem", "claims", "format_version", "library_version")},
+    }
+
+
+def policy_table(facts: dict[str, Any]) -> Table:
+    """A policy file's facts, one a row; what is claimed is indented."""
+    table = _pairs()
+    for key, value in facts.items():
+        if key == "problem" and value is not None:
+            settings = "".join(f" -p {name}={setting(v)}" for name, v in value["parameters"].items())
+            table.add_row(key, f"{value['name']}{settings}")
+        elif key == "claims" and value is not None:
+            table.add_row(key, "")
+            for name, claim in value.items():
+                if claim not in (None, [], {}):
+                    table.add_row(f"  {name.replace('_', ' ')}", _precise(name, claim))
+        elif key == "budget":
+            table.add_row(key, ", ".join("unlimited" if b is None else text(b) for b in value))
+        elif value is not None:
+            table.add_row(key.replace("_", " "), text(value))
+    return table
+
+
+def solution_table(summary: dict[str, Any]) -> Table:
+    """A result's summary, one quantity a row."""
+    table = _pairs()
+    for key, value in summary.items():
+        if value != [] and value is not None:
+            table.add_row(key.replace("_", " "), _precise(key, value))
+    return table
+
+
+def verification_table(found: Verification, claims: dict[str, Any], model: CPOMDP) -> Table:
+    """What was found of a policy beside what was claimed."""
+    table = Table(box=None, header_style="bold")
+    table.add_column("quantity", no_wrap=True)
+    for title in ("exact" if found.note is None else "proven", "claimed", "budget"):
+        table.add_column(title, justify="right", no_wrap=True)
+
+    def known(value: float) -> str:
+        return "" if math.isnan(value) else f"{value:.9g}"
+
+    def claimed(key: str, k: int | None = None) -> str:
+        value = claims.get(key)
+        if k is not None and value is not None:
+            value = value[k]
+        simulated = claims.get("standard_error") is not None and key in ("reward", "cost")
+        return "" if value is None else f"{value:.6g}, simulated" if simulated else f"{value:.9g}"
+
+    table.add_row("reward", known(found.reward), claimed("reward"))
+    for k, name in enumerate(model.costs):
+        budget = "unlimited" if model.budget[k] == math.inf else text(float(model.budget[k]))
+        table.add_row(str(name), known(found.cost[k]), claimed("cost", k), budget)
+        exact = tolerance.same(found.spent[k], found.most_spent[k])
+        most = f"{'' if exact else '≤ '}{found.most_spent[k]:.9g}"
+        table.add_row(f"{name}, most spent", most, claimed("sure_cost", k), budget)
+    table.add_row("lower bound", "", claimed("lower"))
+    table.add_row("upper bound", "", claimed("upper"))
+    table.add_row("beliefs walked", text(found.beliefs))
+    return table
+
+
+def _pairs() -> Table:
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    return table
+
+
+def _precise(key: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}" if key.endswith("seconds") else f"{value:.{3 if key == 'gap' else 9}g}"
+    return text(value)
+
+
+def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
+    """What a listing tells of a problem, or of the plug-in that should have provided it."""
+    sizes: tuple[int | None, ...] = (None, None, None)
+    defaults: dict[str, Any] = {}
+    if isinstance(problem, ProblemError):
+        summary = str(problem)
+    else:
+        summary, sizes = problem.summary, problem.sizes or sizes
+        defaults = {key: jsonable(default) for key, (default, _) in problem.parameters.items()}
+    return {
+        "name": name,
+        "states": sizes[0],
+        "actions": sizes[1],
+        "observations": sizes[2],
+        "discount": defaults.get("discount"),
+        "budget": defaults.get("budget"),
+        "summary": summary,
+    }
+
+
+@contextmanager
+def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
+    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(f"{what}: setting up") as status:
+        yield lambda point: status.update(f"{what}: {bounds_line(point)}")
+
+
+def bounds_line(p: TracePoint) -> str:
+    """The bounds at one moment, in words; below there may be none yet."""
+    if p.lower == -math.inf and p.upper == math.inf:
+        bounds = f"sweep {p.trials}"
+    elif p.lower == -math.inf:
+        bounds = f"no policy within the budget yet, at most {p.upper:.5g}"
+    else:
+        bounds = f"[{p.lower:.5g}, {p.upper:.5g}], gap {p.upper - p.lower:.3g}"
+    return f"{p.seconds:.0f} s, {bounds}, {p.beliefs:,} beliefs, {p.plans:,} plans"
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """A live line on stderr, if that is a terminal; yields what moves it on."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as live:
+        task = live.add_task(what, total=total)
+        yield lambda done: live.update(task, completed=done)
+
+
+def csv_bytes(rows: list[dict[str, Any]]) -> bytes:
+    """Rows as CSV, the first line naming the columns."""
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue().encode()
+
+
+def stdout() -> Console:
+    """Where data goes."""
+    # Labels and summaries are anybody's text: brackets in them are no markup.
+    return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=PIPE_WIDTH)
+
+
+def print_json(value: Any) -> None:
+    """Data as JSON on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def setting(value: Any) -> str:
+    """A parameter's value as ``-p`` takes it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        items = ",".join(f"({setting(i)})" if isinstance(i, list | tuple) else setting(i) for i in value)
+        return items + "," if len(value) == 1 else items
+    return str(value)
+
+
+def jsonable(value: Any) -> Any:
+    """A parameter's value as JSON has it."""
+    if isinstance(value, tuple | list):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        return finite(value)
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def text(value: Any) -> str:
+    """A value as a person reads it in a table."""
+    match value:
+        case None:
+            shown = "-"
+        case bool():
+            shown = str(value).lower()
+        case int():
+            shown = f"{value:,}"
+        case float():
+            shown = f"{value:.6g}" if abs(value) < 0.9999 or abs(value) >= 1 else f"{value:.12g}"
+        case dict():
+            shown = ", ".join(f"{key} {text(item)}" for key, item in value.items())
+        case list() | tuple():
+            shown = ", ".join(f"({text(i)})" if isinstance(i, list | tuple) else text(i) for i in value)
+        case _:
+            shown = str(value)
+    return shown

@@ -1,0 +1,1 @@
+"""Models in the `.pomdpx` format, factored ones too."""

@@ -1,0 +1,315 @@
+"""Value iteration over (belief, budget level) where beliefs are few: bounds from above and from below at once.
+
+``U(b, d_l) = max_a R(b, a) + γ Σ_o p(o) U(b', ⌈(d_l − C(b, a))/γ⌉)`` is at least V*, as what is left is rounded up;
+``L(b, d_l) = max_a R(b, a) + γ Σ_o p(o) L(b', ⌊(d_l − C(b, a))/γ⌋)``, or what a policy that knows no budget earns where
+it is sure to stay within d_l, is at most V*. Whenever it is stopped, U started above stays above, and L started below
+stays below.
+
+A level of several costs is one number; that of the last cost runs fastest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import FloatArray, IndexArray, IntArray
+from ..jit import inner, kernel
+
+NONE = -1
+SNAP = 1e-13  # relative difference below which a budget is rounding of a level, from above
+
+
+class BeliefMDP(NamedTuple):
+    """Beliefs, closed under all that can follow, by number."""
+
+    discount: float
+    snap: float  # the same as `SNAP` from below: all differences of a history together are far below the tolerance
+    reward: FloatArray  # [N, A]
+    cost: FloatArray  # [N, A, K]
+    first: IntArray  # [N*A + 1] edges of (belief, action)
+    child: IndexArray
+    chance: FloatArray
+    need: FloatArray  # [N, A, K] no policy that starts with the action has a sure cost below this
+    steady: IntArray  # [N, P] actions of policies that know no budget
+    worth: FloatArray  # [N, P] what they earn
+    sure: FloatArray  # [N, P, K] their sure costs
+
+
+class Grid(NamedTuple):
+    """Levels of each cost; at the last one a budget is as good as none."""
+
+    value: FloatArray  # [K, most] increasing, from 0
+    counts: IntArray  # [K]
+    stride: IntArray  # [K]
+
+
+class Bounds(NamedTuple):
+    """Bounds at each belief and level."""
+
+    upper: FloatArray  # [N, L]
+    lower: FloatArray  # [N, L]
+
+
+class Room(NamedTuple):
+    """Working memory."""
+
+    total: FloatArray  # [2, L]
+    best: FloatArray  # [2, L]
+    to: IntArray  # [2, L] where a level leads, rounded up and down
+    part: IntArray  # [2, K, most] the same for each cost
+
+
+@inner
+def _fill_parts(m: BeliefMDP, g: Grid, w: Room, i: int, a: int) -> None:
+    """Write where the levels of each cost lead, rounded up and down; NONE if they are below what is needed."""
+    for k in range(g.counts.size):
+        n, above = g.counts[k], 0
+        for at in range(n):
+            d = g.value[k, at]
+            w.part[0, k, at] = NONE
+            w.part[1, k, at] = NONE
+            if d < m.need[i, a, k] * (1.0 - SNAP):
+                continue
+            rest = max(d - m.cost[i, a, k], 0.0) / m.discount
+            while above < n - 1 and (at == n - 1 or g.value[k, above] < rest * (1.0 - SNAP)):
+                above += 1
+            w.part[0, k, at] = above * g.stride[k]
+            if d * (1.0 + m.snap) >= m.cost[i, a, k]:
+                within = at == n - 1 or g.value[k, above] <= rest * (1.0 + m.snap)
+                w.part[1, k, at] = (above if within else above - 1) * g.stride[k]
+
+
+@inner
+def _fill_to(g: Grid, w: Room) -> None:
+    """Put the parts of all costs together."""
+    for side in range(2):
+        to, n = w.to[side], 1
+        to[0] = 0
+        for k in range(g.counts.size - 1, -1, -1):
+            for at in range(g.counts[k] - 1, -1, -1):  # what is there already is overwritten last
+                part = w.part[side, k, at]
+                for level in range(n):
+                    to[at * n + level] = to[level] + part if part != NONE and to[level] != NONE else NONE
+            n *= g.counts[k]
+
+
+@inner
+def _is_within(m: BeliefMDP, g: Grid, i: int, policy: int, level: int) -> bool:
+    """Whether a policy that knows no budget surely stays within a level."""
+    for k in range(g.counts.size):  # noqa: SIM110 - compiled code has no all()
+        if m.sure[i, policy, k] > g.value[k, (level // g.stride[k]) % g.counts[k]]:
+            return False
+    return True
+
+
+@kernel
+def start(m: BeliefMDP, g: Grid, y: Bounds, hint: FloatArray) -> None:
+    """Start from bounds without a budget, and from policies that know none."""
+    for i in range(y.upper.shape[0]):
+        for level in range(y.upper.shape[1]):
+            y.upper[i, level] = hint[i]
+            y.lower[i, level] = -np.inf
+        for policy in range(m.worth.shape[1]):
+            for level in range(y.upper.shape[1]):
+                if m.worth[i, policy] > y.lower[i, level] and _is_within(m, g, i, policy, level):
+                    y.lower[i, level] = m.worth[i, policy]
+
+
+@inner
+def _back_up(m: BeliefMDP, g: Grid, y: Bounds, w: Room, i: int) -> float:
+    """Back up one belief at all levels; return the largest change."""
+    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
+    for level in range(n_levels):
+        w.best[0, level] = -np.inf
+        w.best[1, level] = y.lower[i, level]
+    for a in range(n_actions):
+        _fill_parts(m, g, w, i, a)
+        _fill_to(g, w)
+        up, down = w.to[0], w.to[1]
+        above, below = w.total[0], w.total[1]
+        for level in range(n_levels):
+            above[level] = m.reward[i, a]
+            below[level] = m.reward[i, a]
+        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+            upper, lower, p = y.upper[m.child[e]], y.lower[m.child[e]], m.discount * m.chance[e]
+            for level in range(n_levels):
+                if up[level] != NONE:
+                    above[level] += p * upper[up[level]]
+                if down[level] != NONE:
+                    below[level] += p * lower[down[level]]
+        for level in range(n_levels):
+            if up[level] != NONE:
+                w.best[0, level] = max(w.best[0, level], above[level])
+            if down[level] != NONE:
+                w.best[1, level] = max(w.best[1, level], below[level])
+    return _take_up(y, w, i)
+
+
+@inner
+def _take_up(y: Bounds, w: Room, i: int) -> float:
+    """Bounds only come closer to each other; return the largest change."""
+    change = 0.0
+    for level in range(y.upper.shape[1]):
+        if w.best[0, level] < y.upper[i, level]:
+            change = max(change, y.upper[i, level] - w.best[0, level])
+            y.upper[i, level] = w.best[0, level]
+        if w.best[1, level] > y.lower[i, level]:
+            change = max(change, w.best[1, level] - y.lower[i, level])
+            y.lower[i, level] = w.best[1, level]
+    return change
+
+
+@kernel
+def sweep(m: BeliefMDP, g: Grid, y: Bounds, w: Room) -> float:
+    """Back up all beliefs, those that were found last first; return the largest change."""
+    change = 0.0
+    for i in range(y.upper.shape[0] - 1, -1, -1):
+        change = max(change, _back_up(m, g, y, w, i))
+    return change
+
+
+@kernel
+def refine(before: Bounds, y: Bounds, above: IntArray, below: IntArray) -> None:
+    """Take bounds over from fewer levels: a level is bounded by the next one above and the next one below."""
+    for i in range(y.upper.shape[0]):
+        for level in range(y.upper.shape[1]):
+            y.upper[i, level] = before.upper[i, above[level]]
+            y.lower[i, level] = before.lower[i, below[level]] if below[level] != NONE else -np.inf
+
+
+@inner
+def _level_below(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> int:
+    """The level that an action leads to, rounded down; NONE if it cannot be paid."""
+    to = 0
+    for k in range(g.counts.size):
+        n, at = g.counts[k], (level // g.stride[k]) % g.counts[k]
+        d = g.value[k, at]
+        if d * (1.0 + m.snap) < m.cost[i, a, k] or d < m.need[i, a, k] * (1.0 - SNAP):
+            return NONE
+        rest = max(d - m.cost[i, a, k], 0.0) / m.discount * (1.0 + m.snap)
+        low, high = 0, n - 1
+        while low < high:  # the last level that is not above the rest
+            middle = (low + high + 1) // 2
+            if g.value[k, middle] <= rest:
+                low = middle
+            else:
+                high = middle - 1
+        to += (low if at < n - 1 else at) * g.stride[k]
+    return to
+
+
+@inner
+def _best_choice(m: BeliefMDP, g: Grid, y: Bounds, i: int, level: int) -> tuple[int, int]:
+    """What attains the lower bound at (belief, level): an action and the level that follows, or a policy and NONE."""
+    n_actions, best, most, to = m.reward.shape[1], NONE, -np.inf, NONE
+    for policy in range(m.worth.shape[1]):
+        if m.worth[i, policy] > most and _is_within(m, g, i, policy, level):
+            best, most = policy, m.worth[i, policy]
+    for a in range(n_actions):
+        after = _level_below(m, g, i, a, level)
+        if after == NONE:
+            continue
+        value = m.reward[i, a]
+        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+            value += m.discount * m.chance[e] * y.lower[m.child[e], after]
+        if value > most:
+            best, most, to = a, value, after
+    return best, to
+
+
+@kernel
+def follow_best(
+    m: BeliefMDP, g: Grid, y: Bounds, number: IndexArray, queue: IntArray, action: IntArray, link: IntArray
+) -> tuple[int, int]:
+    """Number the (belief, level) that the best choices lead to from ``queue[0]``, up to the room there is.
+
+    Node i*(L + P) + l is a belief with a level, or from l = L on with policy l − L. Write the action of each, and its
+    successors, one for each edge. Return how many nodes there are, and how many of them are done.
+    """
+    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
+    width = n_levels + m.worth.shape[1]
+    count, done, links = 1, 0, 0
+    number[queue[0]] = 0
+    while done < count:
+        i, level = queue[done] // width, queue[done] % width
+        policy, to = level - n_levels, NONE
+        a = m.steady[i, max(policy, 0)]
+        if level < n_levels:
+            a, to = _best_choice(m, g, y, i, level)
+            if to == NONE:
+                policy = a
+                a = m.steady[i, policy]
+        first, last = m.first[i * n_actions + a], m.first[i * n_actions + a + 1]
+        if count + last - first > queue.size or links + last - first > link.size:
+            break
+        action[done] = a
+        for e in range(first, last):
+            node = m.child[e] * width + (to if to != NONE else n_levels + policy)
+            if number[node] == NONE:
+                number[node] = count
+                queue[count] = node
+                count += 1
+            link[links] = number[node]
+            links += 1
+        done += 1
+    return count, done
+
+
+@kernel
+def raise_needs(m: BeliefMDP, sweeps: int) -> None:
+    """Raise what actions need, ``C(b, a) + γ max_o min_a' need(b', a')``, from what is there."""
+    n_actions = m.reward.shape[1]
+    for _ in range(sweeps):
+        moved = False
+        for i in range(m.reward.shape[0] - 1, -1, -1):
+            for a in range(n_actions):
+                for k in range(m.cost.shape[2]):
+                    worst = 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        least = np.inf
+                        for follow in range(n_actions):
+                            least = min(least, m.need[m.child[e], follow, k])
+                        worst = max(worst, least)
+                    need = m.cost[i, a, k] + m.discount * worst
+                    if need > m.need[i, a, k]:
+                        moved = moved or need > m.need[i, a, k] * (1.0 + 1e-14)
+                        m.need[i, a, k] = need
+        if not moved:
+            break
+
+
+@kernel
+def settle_sure(m: BeliefMDP, sweeps: int) -> None:
+    """Lower the sure costs of policies, ``C(b, π(b)) + γ max_o w(b')``, from above; what never costs anything has 0."""
+    n_actions = m.reward.shape[1]
+    for policy in range(m.worth.shape[1]):
+        for k in range(m.cost.shape[2]):
+            costly = np.zeros(m.reward.shape[0], dtype=np.bool_)
+            moved = True
+            while moved:
+                moved = False
+                for i in range(m.reward.shape[0] - 1, -1, -1):
+                    a = m.steady[i, policy]
+                    if costly[i]:
+                        continue
+                    found = m.cost[i, a, k] > 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        found = found or costly[m.child[e]]
+                    costly[i] = found
+                    moved = moved or found
+            for i in range(m.reward.shape[0]):
+                m.sure[i, policy, k] = m.sure[i, policy, k] if costly[i] else 0.0
+            for _ in range(sweeps):
+                moved = False
+                for i in range(m.reward.shape[0] - 1, -1, -1):
+                    a, worst = m.steady[i, policy], 0.0
+                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                        worst = max(worst, m.sure[m.child[e], policy, k])
+                    sure = m.cost[i, a, k] + m.discount * worst
+                    if sure < m.sure[i, policy, k]:
+                        moved = moved or sure < m.sure[i, policy, k] * (1.0 - 1e-14)
+                        m.sure[i, policy, k] = sure
+                if not moved:
+                    break

@@ -1,0 +1,136 @@
+"""Budget levels: the remaining budgets at which bounds are kept, and the arrays of those bounds.
+
+A level is a remaining budget, or for several costs a tuple of them; the last level of each cost is unlimited. What is
+left after a step is rounded *up* to a level, so that bounds stay bounds. `kernels.arcs.level_bounds` backs them up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import FloatArray, IndexArray, IntArray
+from ..belief_graph.store import NONE, Store
+from ..jit import inner, kernel
+
+SNAP = 1e-13  # relative difference below which a budget is rounding of a level
+
+
+class Levels(NamedTuple):
+    """Levels and relaxations; L is the product of the counts."""
+
+    value: FloatArray  # [K, most] levels of each cost, increasing, the last inf
+    n: IntArray  # [K] how many there are
+    stride: IntArray  # [K] of a cost's level in the common index
+    part_of: IntArray  # [K, L] level of each cost
+    price: FloatArray  # [J, K] λ of each relaxation; the first is 0
+    cap: FloatArray  # [K] what no policy can exceed, so as good as unlimited
+    worth: FloatArray  # [J, L] λ·d of a level
+    floor: FloatArray  # [n_classes*A, K] least cost of an action over a class
+    which: IntArray  # [n_classes*A] row of `after`
+    after: IntArray  # [., L] level after spending the floor, or NONE if it cannot be afforded
+    hint: FloatArray  # [J, S, A] vectors whose largest product with a belief bounds V_λ from above
+    cost_hint: FloatArray  # [K, S, A] vectors whose least product bounds the expected cost from below; [K, 0, 0]: zero
+    worst: float  # what no value is below
+    relaxed: bool  # whether the relaxations are backed up, or stay at their hints
+    monotone: bool  # whether levels bound each other
+
+
+class Bounds(NamedTuple):
+    """Bounds of the beliefs of the store; those over levels by row (`kernels.arcs.rows`)."""
+
+    row: IndexArray  # [N] row of a belief, or NONE; the first few are lent
+    cost: FloatArray  # [N, K, A]
+    hint: FloatArray  # [N, J - 1, A] products with the hints of the relaxations but the first
+    least: FloatArray  # [N, K]
+    hi: FloatArray  # [rows, J, L]
+    lo: FloatArray  # [rows, J, L]
+    upper: FloatArray  # [rows, L]
+
+
+class LevelScratch(NamedTuple):
+    """Working memory of backups."""
+
+    row: FloatArray  # [5, L] values of an action and of the best one, from above and below; OWN
+    map: IntArray  # [L]
+    part: IntArray  # [K, most]
+    need: FloatArray  # [K]
+    rest: FloatArray  # [K]
+    sure: FloatArray  # [K]
+    worth: FloatArray  # [J]
+
+
+@inner
+def place(v: Levels, k: int, d: float) -> int:
+    """The first level of cost k that is at least d."""
+    low, high = 0, v.n[k] - 1
+    bound = d * (1.0 - SNAP)
+    while low < high:
+        middle = (low + high) // 2
+        if v.value[k, middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def level_of(v: Levels, d: FloatArray) -> int:
+    """The level that a budget is rounded up to, or NONE if it is overspent."""
+    level = 0
+    for k in range(d.size):
+        if d[k] < 0.0:
+            return NONE
+        level += place(v, k, d[k]) * v.stride[k]
+    return level
+
+
+@inner
+def fill_map(v: Levels, spent: FloatArray, need: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
+    """Write for each level where it leads after `spent`, or NONE where it is below `need`."""
+    for k in range(spent.size):
+        at = 0
+        for n in range(v.n[k]):
+            d = v.value[k, n]
+            if d < spent[k] or d < need[k] * (1.0 - SNAP):
+                part[k, n] = NONE
+                continue
+            left = (d - spent[k]) / discount * (1.0 - SNAP) if discount > 0.0 else np.inf
+            while at < v.n[k] - 1 and v.value[k, at] < left:
+                at += 1
+            part[k, n] = at * v.stride[k]
+    for level in range(out.size):
+        total = 0
+        for k in range(spent.size):
+            moved = part[k, v.part_of[k, level]]
+            if moved == NONE:
+                total = NONE
+                break
+            total += moved
+        out[level] = total
+
+
+@kernel
+def list_maps(v: Levels, spending: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
+    """Fill ``out [n, L]`` with the maps of ``spending [n, K]``."""
+    for n in range(spending.shape[0]):
+        fill_map(v, spending[n], spending[n], discount, part, out[n])
+
+
+@inner
+def priced_gain(b: Store, v: Levels, y: Bounds, i: int, a: int, j: int) -> float:
+    """``R(b, a) − λ_j·C(b, a)``."""
+    gain = b.gain[i, a]
+    for k in range(v.n.size):
+        gain -= v.price[j, k] * y.cost[i, k, a]
+    return float(gain)
+
+
+@inner
+def priced(v: Levels, j: int, d: FloatArray) -> float:
+    """``λ_j·d``, what is as good as unlimited counted as its cap."""
+    total = 0.0
+    for k in range(d.size):
+        total += v.price[j, k] * min(d[k], v.cap[k])
+    return total

@@ -1,0 +1,109 @@
+"""What a leaf of the published ARCS continues with: a plan of the minimum-cost policy, and how long that is safe."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import BoolArray, FloatArray, IndexArray, IntArray
+from ..arrays import ModelArrays
+from ..belief_graph.plans import ACTION, LINKS, Plans
+from ..belief_graph.store import CLASS, NONE, Space
+from ..jit import inner, kernel
+
+FOREVER = 2**30  # k = ∞; a finite k is at most one less
+_TIE = 1e-12  # relative difference below which two plans cost the same
+
+
+class Setting(NamedTuple):
+    """The model in class order, starting bounds, and the minimum-cost policy's plans."""
+
+    model: ModelArrays
+    discount: float
+    limit: float  # what may be spent: the budget and its tolerance
+    terminal: BoolArray  # [S]
+    class_of: IndexArray  # [S]
+    start: IntArray  # [n_classes + 1] first state of a class
+    widest: int  # states of the largest class
+    reward_fib: FloatArray  # [S, A] upper bound on the reward: the largest product with a belief
+    cost_fib: FloatArray  # [S, A] lower bound on the cost: the least product
+    plan_ptr: IntArray  # [n_classes + 1] where the plans of a class start
+    plan_at: IntArray  # [P] where a plan's vectors over its class start
+    plan_reward: FloatArray  # α_r, pooled
+    plan_cost: FloatArray  # α_c, pooled; 0 exactly where no cost can follow
+    plan_step: FloatArray  # [P] C_max of a plan: no step costs more
+    bin_low: float  # least initial upper bound
+    bin_width: float  # of a bin
+
+
+@kernel
+def mark_costly(x: Space, g: Plans, at: IntArray, first: int, last: int, by_obs: IntArray, costly: BoolArray) -> bool:
+    """Mark the states from which plans ``first:last`` may ever cost anything; return whether a mark was added.
+
+    The mark of plan p in the i-th state of its class is ``costly[at[p] + i]``; ``by_obs [O]`` is scratch. A cost bound
+    of 0 decides that a leaf is admissible, and vectors are rounded, so zeros are found from what can be reached.
+    """
+    m = x.model
+    n_states, n_actions = m.reward.shape
+    changed = False
+    for p in range(first, last):
+        cls, a = g.info[p, CLASS], g.info[p, ACTION]
+        pair = cls * n_actions + a
+        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
+            by_obs[x.seen_obs[f]] = g.link[g.info[p, LINKS] + f - x.seen_ptr[pair]]
+        for s in range(x.start[cls], x.start[cls + 1]):
+            here = at[p] + s - x.start[cls]
+            if costly[here]:
+                continue
+            found = m.cost[0, s, a] > 0.0
+            for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
+                after = m.t_next[e]
+                place = after - x.start[x.class_of[after]]
+                for f in range(m.z_ptr[a * n_states + after], m.z_ptr[a * n_states + after + 1]):
+                    found = found or costly[at[by_obs[m.z_obs[f]]] + place]
+            costly[here] = found
+            changed = changed or found
+    return changed
+
+
+@kernel
+def admissible_horizon(left: float, weight: float, discount: float, c_max: float) -> int:
+    """Lemma 1, in root units: the largest k with ``γ^t Σ_{τ<k} γ^τ C_max ≤ left``, where ``left = ĉ − W``."""
+    if left < 0.0:
+        return 0
+    if weight * c_max <= left * (1.0 - discount):  # C_max = 0 included; here d(1−γ)/C_max ≥ 1 has no logarithm
+        return FOREVER
+    if discount == 0.0:
+        return 0
+    k = min(FOREVER - 1, int(np.log1p(-left * (1.0 - discount) / (weight * c_max)) / np.log(discount)))
+    while k > 0 and weight * c_max * (1.0 - discount**k) > left * (1.0 - discount):  # the quotient was rounded up
+        k -= 1
+    return k
+
+
+@inner
+def choose_plan(x: Setting, states: IndexArray, probs: FloatArray) -> tuple[int, float, float]:
+    """The plan of least cost, ties by most reward, and its reward and cost (Alg. 1 line 2, Alg. 3 lines 5-7)."""
+    cls = x.class_of[states[0]]
+    shift = x.start[cls]
+    first, last = x.plan_ptr[cls], x.plan_ptr[cls + 1]
+    least = np.inf
+    for p in range(first, last):
+        least = min(least, _dot(x.plan_cost, x.plan_at[p] - shift, states, probs))
+    chosen, reward, cost = NONE, -np.inf, np.inf
+    for p in range(first, last):
+        c = _dot(x.plan_cost, x.plan_at[p] - shift, states, probs)
+        if c <= least * (1.0 + _TIE):
+            r = _dot(x.plan_reward, x.plan_at[p] - shift, states, probs)
+            if chosen == NONE or r > reward:
+                chosen, reward, cost = p, r, c
+    return chosen, reward, cost
+
+
+@inner
+def _dot(pool: FloatArray, at: int, states: IndexArray, probs: FloatArray) -> float:
+    total = 0.0
+    for j in range(states.size):
+        total += probs[j] * pool[at + states[j]]
+    return total

@@ -1,0 +1,198 @@
+"""Simulated runs, many at a call, of a policy that is given as arrays (a program)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import BoolArray, FloatArray, IndexArray, IntArray
+from .. import belief as _belief
+from ..arrays import ModelArrays
+from ..jit import kernel
+from . import plan_set as _plan_set
+from .plan_set import PlanArrays
+
+ALPHA, CONTROLLER, RANDOM, PLAN_SET = 0, 1, 2, 3
+BLOCK_RUNS = 256  # runs that draw from one generator
+NEVER = -1
+
+_expectation = _belief.expectation
+_update = _belief.update
+_follow = _plan_set.follow
+_spend = _plan_set.spend
+
+
+class Program(NamedTuple):
+    """A policy as arrays; ``memory`` is an integer that a run carries along.
+
+    ALPHA: act by the best vector at the belief. CONTROLLER: memory is the node. RANDOM: memory is the state
+    of a generator of uniform actions. PLAN_SET: memory is the node, and what is left of the budget is tracked.
+    """
+
+    kind: int
+    action: IntArray  # [n] action of a vector or node
+    successor: IntArray  # [n, O] next node (CONTROLLER, PLAN_SET)
+    values: FloatArray  # vectors laid state by state: those of state s at start[s]:start[s] + size[s] (ALPHA)
+    start: IntArray  # [S]
+    size: IntArray  # [S]
+    first: IntArray  # [S] number of the vector that comes first at state s
+    plans: PlanArrays  # (PLAN_SET)
+
+
+class Outcome(NamedTuple):
+    """What became of each run."""
+
+    reward: FloatArray  # [runs] discounted sum of R(s_t, a_t)
+    cost: FloatArray  # [runs, K] discounted sum of C_k(s_t, a_t), as it fell out
+    spent: FloatArray  # [runs, K] W(h): discounted sum of C_k(b_t, a_t), as the agent expected it
+    violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or NEVER
+    length: IntArray  # [runs] steps until the process ended, or all of them
+    ended: BoolArray  # [runs] whether it ended
+
+
+@kernel
+def best_vector(p: Program, states: IndexArray, probs: FloatArray, score: FloatArray) -> int:
+    """Number of the vector with the largest ``α·b``, the first of equals; ``score`` is scratch."""
+    n = p.size[states[0]]
+    for j in range(n):
+        score[j] = 0.0
+    for i in range(states.size):
+        row = p.values[p.start[states[i]] : p.start[states[i]] + n]
+        for j in range(n):
+            score[j] += probs[i] * row[j]
+    best = 0
+    for j in range(1, n):
+        if score[j] > score[best]:
+            best = j
+    return int(p.first[states[0]] + best)
+
+
+@kernel
+def random_action(memory: int, n_actions: int) -> int:
+    """A uniform action from 63 bits of a mixed counter (SplitMix64's finaliser)."""
+    x = np.uint64(memory)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return int(np.int64(x >> np.uint64(1)) % n_actions)
+
+
+@kernel
+def choice(p: Program, memory: int, states: IndexArray, probs: FloatArray, n_actions: int, score: FloatArray) -> int:
+    """The action to take; ``score`` is scratch."""
+    if p.kind == RANDOM:
+        return random_action(memory, n_actions)
+    if p.kind == ALPHA:
+        return int(p.action[best_vector(p, states, probs, score)])
+    return int(p.action[memory])
+
+
+@kernel
+def next_memory(p: Program, memory: int, o: int) -> int:
+    """The memory after an observation; that of a plan set before it looks for a better plan."""
+    if p.kind == ALPHA:
+        return memory
+    if p.kind == RANDOM:
+        return memory + 0x1E3779B97F4A7C15  # an odd step: the counter wraps around only after 2^64
+    return int(p.successor[memory, o])
+
+
+@kernel
+def draw(first: int, last: int, probs: FloatArray, u: float) -> int:
+    """Index in ``first:last`` drawn by its probability, by inversion of the uniform u."""
+    for e in range(first, last):
+        u -= probs[e]
+        if u < 0.0:
+            return e
+    return last - 1  # the probabilities sum to a little less than 1
+
+
+@kernel
+def step(m: ModelArrays, s: int, a: int, u_state: float, u_observation: float) -> tuple[int, int]:
+    """Draw s' and o."""
+    n_states = m.reward.shape[0]
+    row = a * n_states + s
+    s_next = m.t_next[draw(m.t_ptr[row], m.t_ptr[row + 1], m.t_prob, u_state)]
+    row = a * n_states + s_next
+    return int(s_next), int(m.z_obs[draw(m.z_ptr[row], m.z_ptr[row + 1], m.z_prob, u_observation)])
+
+
+@kernel
+def surely_ended(terminal: BoolArray, states: IndexArray) -> bool:
+    """Whether a belief holds terminal states alone."""
+    for i in range(states.size):  # noqa: SIM110 - compiled code has no all()
+        if not terminal[states[i]]:
+            return False
+    return True
+
+
+@kernel
+def run_batch(
+    m: ModelArrays,
+    discount: float,
+    limit: FloatArray,
+    terminal: BoolArray,
+    states0: IndexArray,
+    probs0: FloatArray,
+    program: Program,
+    memory: IntArray,
+    runs: IntArray,
+    u_start: FloatArray,
+    u: FloatArray,
+    out: Outcome,
+) -> int:
+    """Run ``runs`` of the program from b_0; return NEVER, or a run whose node has no successor.
+
+    ``u_start [runs]`` and ``u [steps, runs, 2]`` are the uniforms of each run; ``limit [K]`` is the budget
+    with its tolerance. A run goes on until the *belief* is sure that the process has ended: as long as the
+    agent does not know, it acts and its remaining budget shrinks.
+    """
+    n_states, n_actions = m.reward.shape
+    n_costs = m.cost.shape[0]
+    acc = np.zeros(n_states)
+    touched = np.empty(n_states, dtype=np.int32)
+    states_a, states_b = np.empty(n_states, dtype=np.int32), np.empty(n_states, dtype=np.int32)
+    probs_a, probs_b = np.empty(n_states), np.empty(n_states)
+    planned = program.kind == PLAN_SET
+    left = np.empty(n_costs if planned else 0)
+    place = np.empty(n_states, dtype=np.int64)
+    score = np.empty(program.size.max() if program.kind == ALPHA else program.action.size)
+    for i in range(runs.size):
+        run = runs[i]
+        node = memory[i]
+        for k in range(left.size):
+            left[k] = program.plans.budget[k]
+        s = int(states0[draw(0, states0.size, probs0, u_start[run])])
+        size = states0.size
+        for j in range(size):
+            states_a[j] = states0[j]
+            probs_a[j] = probs0[j]
+        weight = 1.0  # γ^t: sums are kept in the root's units, where rounding does not grow
+        for t in range(u.shape[0]):
+            states, probs = states_a[:size], probs_a[:size]
+            if surely_ended(terminal, states):
+                break
+            a = choice(program, node, states, probs, n_actions, score)
+            if not terminal[s]:
+                out.length[run] = t + 1
+            out.reward[run] += weight * m.reward[s, a]
+            for k in range(n_costs):
+                out.cost[run, k] += weight * m.cost[k, s, a]
+                out.spent[run, k] += weight * _expectation(m.cost[k], a, states, probs)
+                if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
+                    out.violation[run] = t
+            s, o = step(m, s, a, u[t, run, 0], u[t, run, 1])
+            size, _ = _update(m, states, probs, a, o, acc, touched, states_b, probs_b)
+            if planned:
+                _spend(m.cost, a, discount, states, probs, left, left)
+            states_a, states_b = states_b, states_a
+            probs_a, probs_b = probs_b, probs_a
+            node = next_memory(program, node, o)
+            if planned:
+                if node < 0:
+                    return int(run)
+                node = _follow(program.plans, node, left, states_a[:size], probs_a[:size], score, place)
+            weight *= discount
+        out.ended[run] = terminal[s]
+    return NEVER

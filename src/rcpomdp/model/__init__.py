@@ -1,0 +1,3 @@
+"""Constrained POMDPs: the model, its labels, its beliefs and its observability classes."""
+
+from .cpomdp import CPOMDP as CPOMDP

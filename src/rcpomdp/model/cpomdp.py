@@ -1,0 +1,360 @@
+"""The constrained POMDP: a frozen, validated model with sparse arrays inside.
+
+``M = (S, A, O, T, R, Z, γ, b_0, C, ĉ)``: states, actions, observations, transitions ``T(s, a, s')``, reward
+``R(s, a)``, observations ``Z(s', a, o)``, discount, initial belief, n ≥ 0 costs ``C_k(s, a) ≥ 0`` and a
+budget for each (paper, Def. 1 and 2). Without costs it is a plain POMDP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import tolerance
+from .._types import BoolArray, FloatArray
+from ..errors import ModelError
+from ..kernels.arrays import ModelArrays
+from ..views import notebook
+from . import validation as check
+from .labels import Labels
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CPOMDP:
+    """A constrained POMDP.
+
+    Parameters
+    ----------
+    transition : T[a, s, s'], a dense array or a list with one (sparse or dense) matrix per action
+    observation : Z[a, s', o], likewise
+    reward : R[s, a]; also R[s, a, s'] or R[s, a, s', o], which is reduced to its expectation
+    cost : C[s, a] for one cost or C[k, s, a] for several; also C[k, s, a, s'] and C[k, s, a, s', o]
+    initial_belief : b_0[s], or a mapping from state labels to probabilities
+    discount : in [0, 1)
+    budget : a number for one cost, one per cost, or ``{cost: number}``; None is unlimited
+    states, actions, observations, costs : labels; "s0", "a0", "o0", "cost0" and so on unless given
+    terminal : labels of states, or a mask over them, that must absorb without reward or cost; those that do
+        are found in any case
+    name : what the model calls itself
+
+    Examples
+    --------
+    >>> model = CPOMDP(
+    ...     transition=[[[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     observation=[[[0.85, 0.15], [0.15, 0.85]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     reward=[[-1, 10], [-1, -100]],
+    ...     cost=[[1, 0], [1, 0]],
+    ...     initial_belief=[0.5, 0.5], discount=0.75, budget=3, actions=["listen", "open"],
+    ... )
+    >>> model
+    CPOMDP: 2 states, 2 actions, 2 observations, 1 cost, discount 0.75, budget 3
+    >>> model.with_budget(1.5).budget
+    array([1.5])
+    """
+
+    arrays: ModelArrays  # the flat form that kernels read
+    initial_belief: FloatArray  # [S]
+    discount: float
+    budget: FloatArray  # [K]; inf is unlimited
+    terminal: BoolArray  # [S] absorbing, without reward or cost
+    states: Labels
+    actions: Labels
+    observations: Labels
+    costs: Labels
+    name: str
+
+    def __init__(
+        self,
+        *,
+        transition: Any,
+        observation: Any,
+        reward: Any,
+        initial_belief: Any,
+        discount: float,
+        cost: Any = None,
+        budget: Any = None,
+        states: Iterable[Hashable] | None = None,
+        actions: Iterable[Hashable] | None = None,
+        observations: Iterable[Hashable] | None = None,
+        costs: Iterable[Hashable] | None = None,
+        terminal: Iterable[Hashable] | BoolArray | None = None,
+        name: str = "",
+    ) -> None:
+        t = check.split_by_action(transition, "transition")
+        z = check.split_by_action(observation, "observation")
+        n, o = t[0].shape[0], z[0].shape[1]
+        if n == 0 or o == 0:
+            raise ModelError(f"the model has {n} states and {o} observations; each needs at least one")
+        check.check_shapes(t, (n, n), "transition")
+        check.check_shapes(z, (n, o), "observation")
+        if len(z) != len(t):
+            raise ModelError(f"observation has {len(z)} actions, but transition has {len(t)}")
+        state_labels = _labels(states, n, "state", "s")
+        action_labels = _labels(actions, len(t), "action", "a")
+        observation_labels = _labels(observations, o, "observation", "o")
+        t_rows = check.stochastic_rows(t, "transition", state_labels, action_labels, state_labels)
+        z_rows = check.stochastic_rows(z, "observation", state_labels, action_labels, observation_labels)
+
+        def expectation(values: FloatArray, what: str) -> FloatArray:
+            return check.expectation(values, what, t_rows, z_rows, state_labels, action_labels, o)
+
+        given_costs = _cost_list(cost)
+        cost_labels = _cost_labels(costs, len(given_costs))
+        cost_array = np.empty((len(given_costs), n, len(t)))
+        for k, c in enumerate(given_costs):
+            cost_array[k] = expectation(c, str(cost_labels[k]))
+            check.check_not_negative(c, str(cost_labels[k]), state_labels, action_labels)
+        reward_array = expectation(check.real_array(reward, "reward"), "reward")
+
+        arrays = ModelArrays(*t_rows, *z_rows, reward_array, cost_array, o)
+        if isinstance(initial_belief, Mapping):
+            initial_belief = _dense(initial_belief, state_labels)
+        self._set(
+            arrays=arrays,
+            initial_belief=check.distribution(initial_belief, n, "initial belief", state_labels),
+            discount=check.check_discount(discount),
+            budget=check.budget_vector(budget, cost_labels),
+            terminal=_absorbing_for_nothing(arrays),
+            states=state_labels,
+            actions=action_labels,
+            observations=observation_labels,
+            costs=cost_labels,
+            name=str(name),
+        )
+        if terminal is not None:
+            self._check_terminal(terminal)
+
+    @classmethod
+    def from_functions(
+        cls,
+        states: Iterable[Hashable],
+        actions: Iterable[Hashable],
+        observations: Iterable[Hashable],
+        transition: Callable[..., Mapping[Any, float]],
+        observation: Callable[..., Mapping[Any, float]],
+        reward: Callable[..., float],
+        cost: Callable[..., Any] | Sequence[Callable[..., float]] | None = None,
+        initial: Mapping[Any, float] | None = None,
+        discount: float = 0.95,
+        budget: Any = None,
+        *,
+        terminal: Iterable[Hashable] | Callable[[Any], bool] = (),
+        costs: Iterable[Hashable] | None = None,
+        name: str = "",
+    ) -> Self:
+        """A model from functions over labels, as people write models by hand.
+
+        Parameters
+        ----------
+        transition : ``(s, a) -> {s': probability}``
+        observation : ``(a, s') -> {o: probability}``
+        reward : a function of ``(s, a)``, ``(s, a, s')`` or ``(s, a, s', o)``
+        cost : likewise; several costs are a list of functions, or one function that returns a sequence
+        initial : ``{s: probability}``; uniform over the states that are not terminal unless given
+        terminal : states where the process has ended, or a predicate: ``transition``, ``reward`` and ``cost``
+            are not called there, and ``observation`` may return None
+
+        Examples
+        --------
+        >>> model = CPOMDP.from_functions(
+        ...     states=["rocky", "clear", "out"], actions=["drive", "wait"], observations=["none"],
+        ...     transition=lambda s, a: {"out": 1.0} if a == "drive" else {s: 1.0},
+        ...     observation=lambda a, s: {"none": 1.0},
+        ...     reward=lambda s, a: 12.0 if a == "drive" else 0.0,
+        ...     cost=lambda s, a: 10.0 if (s, a) == ("rocky", "drive") else 0.0,
+        ...     initial={"rocky": 0.5, "clear": 0.5}, discount=0.9, budget=5, terminal=["out"],
+        ... )
+        >>> model.reward.tolist()
+        [[12.0, 0.0], [12.0, 0.0], [0.0, 0.0]]
+        """
+        from .functions import tabulate
+
+        parts = tabulate(states, actions, observations, transition, observation, reward, cost, initial, terminal)
+        return cls(**parts, discount=discount, budget=budget, costs=costs, name=name)
+
+    # Sizes and views
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions."""
+        return len(self.actions)
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observations."""
+        return len(self.observations)
+
+    @property
+    def n_costs(self) -> int:
+        """Number of costs."""
+        return len(self.costs)
+
+    @property
+    def reward(self) -> FloatArray:
+        """R[s, a]."""
+        return self.arrays.reward
+
+    @property
+    def cost(self) -> FloatArray:
+        """C[k, s, a]."""
+        return self.arrays.cost
+
+    @cached_property
+    def transition(self) -> tuple[sp.csr_array[np.float64], ...]:
+        """T[a][s, s'], one CSR matrix per action; the entries are shared with `arrays`."""
+        m = self.arrays
+        return check.matrices((m.t_ptr, m.t_next, m.t_prob), (self.n_states, self.n_states))
+
+    @cached_property
+    def observation(self) -> tuple[sp.csr_array[np.float64], ...]:
+        """Z[a][s', o], one CSR matrix per action; the entries are shared with `arrays`."""
+        m = self.arrays
+        return check.matrices((m.z_ptr, m.z_obs, m.z_prob), (self.n_states, self.n_observations))
+
+    @cached_property
+    def spending_limit(self) -> FloatArray:
+        """What may be spent, [K]: the budget and a tolerance for rounding, ``ĉ (1 + 1e-9)``; of 0 it is 0."""
+        limit = tolerance.spending_limit(self.budget)
+        limit.setflags(write=False)
+        return limit
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all numbers of the model but the budget; labels and name do not count either."""
+        digest = hashlib.sha256()
+        for part in (*self.arrays[:-1], self.initial_belief, np.float64(self.discount)):
+            array = np.ascontiguousarray(part)
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.data)
+        digest.update(str(self.n_observations).encode())
+        return digest.hexdigest()
+
+    # Relatives
+
+    def with_budget(self, budget: Any) -> CPOMDP:
+        """The same model under another budget."""
+        return self._changed(budget=check.budget_vector(budget, self.costs))
+
+    def with_initial_belief(self, belief: Any) -> CPOMDP:
+        """The same model from another initial belief, given as a vector or as ``{label: probability}``."""
+        if isinstance(belief, Mapping):
+            belief = _dense(belief, self.states)
+        vector = check.distribution(belief, self.n_states, "initial belief", self.states)
+        return self._changed(initial_belief=vector)
+
+    def scalarised(self, weights: Any) -> CPOMDP:
+        """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
+        lam = check.real_array(weights, "weight vector").reshape(-1)
+        if lam.shape != (self.n_costs,):
+            raise ModelError(f"weights have length {len(lam)}, but the model has {check.count(self.n_costs, 'cost')}")
+        if not np.isfinite(lam).all():
+            raise ModelError(f"weight {int(np.argmin(np.isfinite(lam)))} is not a finite number")
+        reward = self.reward - np.tensordot(lam, self.cost, axes=1)
+        arrays = self.arrays._replace(reward=reward, cost=self.cost[:0])
+        return self._changed(
+            arrays=arrays,
+            budget=np.empty(0),
+            costs=Labels((), "cost"),
+            terminal=_absorbing_for_nothing(arrays),
+        )
+
+    def __repr__(self) -> str:
+        budget = ", ".join(f"{c:.12g}" for c in self.budget)
+        parts = [
+            check.count(self.n_states, "state"),
+            check.count(self.n_actions, "action"),
+            check.count(self.n_observations, "observation"),
+            check.count(self.n_costs, "cost"),
+            f"discount {self.discount:.12g}",
+        ]
+        if self.n_costs:
+            parts.append(f"budget {budget}")
+        return f"CPOMDP{' ' + repr(self.name) if self.name else ''}: {', '.join(parts)}"
+
+    def _repr_html_(self) -> str:
+        return notebook.model(self)
+
+    # Inside
+
+    def _set(self, **fields: Any) -> None:
+        """Write fields past the freeze, and lock the arrays among them."""
+        for key, value in fields.items():
+            for array in value if isinstance(value, ModelArrays) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
+            object.__setattr__(self, key, value)
+
+    def _changed(self, **fields: Any) -> CPOMDP:
+        other = object.__new__(type(self))
+        other._set(**{**self.__getstate__(), **fields})
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: self.__dict__[key] for key in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(**state)
+
+    def _check_terminal(self, terminal: Any) -> None:
+        for s in check.state_indices(terminal, self.states, "terminal"):
+            if not self.terminal[s]:
+                raise ModelError(
+                    f"terminal state {self.states[s]!r} must keep to itself without reward or cost under every action"
+                )
+
+
+def _labels(given: Iterable[Hashable] | None, size: int, kind: str, letter: str) -> Labels:
+    if given is None:
+        return Labels.computed(size, f"{letter}{{}}".format, kind)
+    labels = given if isinstance(given, Labels) else Labels(given, kind)
+    if len(labels) != size:
+        given_count = check.count(len(labels), f"{kind} label")
+        raise ModelError(f"{given_count} given for {check.count(size, kind)}")
+    return labels
+
+
+def _cost_labels(given: Iterable[Hashable] | None, size: int) -> Labels:
+    if given is None and size == 1:
+        given = ["cost"]
+    return _labels(given, size, "cost", "cost")
+
+
+def _cost_list(cost: Any) -> list[FloatArray]:
+    """The costs one by one, each as C[s, a], C[s, a, s'] or C[s, a, s', o]."""
+    if cost is None:
+        return []
+    array = check.real_array(cost, "cost")
+    if array.ndim not in {2, 3, 4, 5}:
+        dimensions = check.count(array.ndim, "dimension")
+        raise ModelError(f"cost has {dimensions}; give C[s, a] or C[k, s, a]")
+    return [array] if array.ndim == 2 else list(array)
+
+
+def _dense(belief: Mapping[Any, float], states: Labels) -> FloatArray:
+    vector = np.zeros(len(states))
+    for label, probability in belief.items():
+        s = check.label_index(states, label, "initial belief")
+        vector[s] += check.real_number(probability, f"initial belief gives {label!r} probability")
+    return vector
+
+
+def _absorbing_for_nothing(arrays: ModelArrays) -> BoolArray:
+    """Mask of the states that keep to themselves, without reward or cost, under every action."""
+    n, m = arrays.reward.shape
+    first = arrays.t_ptr[:-1]
+    alone = np.diff(arrays.t_ptr) == 1
+    stays = alone & (arrays.t_next[np.minimum(first, arrays.t_next.size - 1)] == np.tile(np.arange(n), m))
+    free = (arrays.reward == 0).all(axis=1) & (arrays.cost == 0).all(axis=(0, 2))
+    mask: BoolArray = stays.reshape(m, n).all(axis=0) & free
+    return mask

@@ -1,0 +1,358 @@
+"""ARCS: the best policy that keeps its budget in every history, with bounds on the optimum.
+
+An RC-POMDP is a belief MDP over (b, d): the belief and the budget that is left, ``d' = (d − C(b, a)) / γ``, with the
+hard rule ``d ≥ 0``. A policy is admissible iff what it has spent by its beliefs never exceeds the budget, which is the
+same as a *sure cost* of at most ĉ; nothing about expected costs has to be carried along to know that. The search
+(`solvers.arcs.search`) bounds the optimum from above by vectors over budget levels and a convex relaxation, and from
+below by courses of action whose sure cost is known. It stops when the two are within epsilon, when it is proven that no
+policy keeps the budget, or when time or memory are up; its bounds hold whenever it stops.
+
+`variant="paper"` is the algorithm as it was published (`solvers.arcs_published.solve`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from ...errors import InputError, did_you_mean
+from ...model import CPOMDP
+from ...policies import ControllerPolicy, blind
+from .. import sarsop as unconstrained
+from ..arcs_published.solve import arcs_paper
+from ..belief_graph.search import Engine, Objective
+from ..clock import Slices, check_limits, is_number
+from ..pointbased import solve as point_based
+from ..pointbased.noise import is_noisy
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..warmup import smallest_model
+from .base_cost import with_base_cost, without_base_cost
+from .few_beliefs import few_beliefs, solve_few
+from .few_beliefs import load_kernels as load_belief_mdp_kernels
+from .free_actions import with_free_actions
+from .joint_need import jointly_infeasible
+from .online import OnlinePolicy
+from .search import LOOSE, ArcsOptions, BudgetSearch
+from .storage import most_spent
+
+VARIANTS = ("levels", "paper")
+_PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
+_NEXT_LAYOUT = 4  # times as long as the last time it may take to lay out finer levels
+_FIRST_PRICE, _NEXT_PRICE = 8, 3  # trials before the first look at prices, and how many times as many until the next
+
+
+def arcs(
+    model: CPOMDP,
+    *,
+    variant: str = "levels",
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    seed: int = 0,
+    options: ArcsOptions | None = None,
+    act_time: float | None = None,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the RC-POMDP: the budget holds in every history of the policy.
+
+    Parameters
+    ----------
+    variant : "levels", ours, or "paper", the algorithm as published
+    epsilon : gap to stop at
+    time_limit : seconds of set-up and search; None is unlimited
+    memory_limit : bytes that beliefs, bounds and plans may take
+    seed : of the random choices of "paper"; "levels" has none
+    options : ideas of "levels" that can be switched off
+    act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
+        bound to this process. Where no budget binds it is the plain one
+    progress : called with the bounds now and then
+
+    An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
+    the lower bound is −inf, and the policy returned is the one that may spend the least.
+
+    >>> import rcpomdp as rc
+    >>> result = rc.solve(rc.problems.make("ce"), "arcs")
+    >>> result.status, result.admissible, round(result.lower, 3), round(result.upper, 3)
+    ('optimal', True, 10.0, 10.0)
+    """
+    check_limits(epsilon, time_limit, memory_limit)
+    if act_time is not None and (not is_number(act_time) or not act_time >= 0):
+        raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
+    if variant not in VARIANTS:
+        raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    if variant == "paper":
+        if options is not None or act_time is not None:
+            raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
+        return arcs_paper(
+            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(1e6 * model.cost.max(initial=0.0) / (1 - model.discount)):
+            raise InputError("costs are too large: their discounted totals cannot be computed")
+    if model.discount == 0:
+        return _one_step(model, seed)
+    load_kernels()
+    if act_time is not None:
+        load_acting_kernels()
+    if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
+        unconstrained.load_kernels()  # it may be needed too
+    point_based.load_kernels()
+    load_belief_mdp_kernels()
+    clock = Slices(time_limit)
+    hopeless = jointly_infeasible(model)
+    if act_time is not None:  # its policy knows the costs of each step
+        return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    rest, base = without_base_cost(model)
+    found = _by_all_means(rest, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    return with_base_cost(found, model, base)
+
+
+def _by_all_means(
+    model: CPOMDP,
+    options: ArcsOptions | None,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    act_time: float | None,
+    hopeless: bool,
+) -> Result:
+    """Solve by what suits the model, then by search if that leaves something to be done."""
+    found = None
+    if options is None and act_time is None and not hopeless:
+        found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
+        if found is not None and is_final:
+            return found
+    options = options or ArcsOptions()
+    told = with_free_actions(model)
+    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+    if told is model or result.admissible:
+        return result
+    # What the policy earns and costs is to be told of the model itself.
+    again = Slices(clock.left)
+    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
+
+
+def _by_search(
+    model: CPOMDP,
+    options: ArcsOptions,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    act_time: float | None,
+    found: Result | None,
+    hopeless: bool,
+) -> Result:
+    """Search by courses, levels and rays, from what was found before if there is something."""
+    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
+    if (model.spending_limit >= most_spent(engine)).all():
+        return _without_budget(engine, epsilon, clock, seed, progress)
+    search = BudgetSearch(engine, options, hopeless)
+    result = _solve(search, epsilon, clock, seed, progress, found)
+    if act_time is None or not result.admissible:
+        return result
+    return replace(result, policy=OnlinePolicy(search, search.best_course, act_time, epsilon))
+
+
+def _by_kind(
+    model: CPOMDP,
+    epsilon: float,
+    clock: Slices,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> tuple[Result | None, bool]:
+    """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither.
+
+    And whether that is final: where beliefs are few, and finer levels are not worth it, a search should go on.
+    """
+    few = few_beliefs(model, memory_limit, lambda: clock.over)
+    if few is not None:
+        found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+        return found, found.status != STALLED
+    if is_noisy(model, np.array(model.spending_limit)):
+        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress), True
+    return None, False
+
+
+def _solve(
+    search: BudgetSearch,
+    epsilon: float,
+    clock: Slices,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    before: Result | None,
+) -> Result:
+    """Search, from what was found before if there is something, and say what was found."""
+    if before is None:
+        clock.ready()
+    trace = (
+        [_point(search, 0.0)] if before is None else [*before.trace, _point(search, clock.seconds, before.trace[-1])]
+    )
+    try:
+        search.probe(epsilon, _PROBE)
+        status = _search(search, epsilon, clock, trace, progress)
+        if status == INFEASIBLE:
+            search.bracket(lambda: clock.over)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    trace.append(_point(search, clock.seconds, trace[-1]))
+    if before is not None and before.lower >= search.lower - search.slack:
+        last = trace[-1]
+        return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
+    best = search.best_course
+    course = best if best >= 0 else search.thriftiest_course
+    total, sure = search.courses.total[course], search.courses.sure[course]
+    return Result(
+        solver="arcs",
+        variant="levels",
+        objective="reward",
+        status=status,
+        lower=trace[-1].lower,
+        upper=trace[-1].upper,
+        reward=float(total[0]),
+        cost=total[1:].copy(),
+        sure_cost=sure.copy(),
+        policy=ControllerPolicy(search.model, *search.graph(course)),
+        seconds=trace[-1].seconds,
+        setup_seconds=clock.setup_seconds,
+        trace=trace,
+        admissible=best >= 0,
+        horizon=None if best >= 0 else search.horizon(course),
+        nodes=search.visits,
+        seed=seed,
+        suffices=None if best >= 0 else sure.copy(),
+        needed=None if best >= 0 else search.needed,
+    )
+
+
+def _search(
+    search: BudgetSearch,
+    epsilon: float,
+    clock: Slices,
+    trace: list[TracePoint],
+    progress: Callable[[TracePoint], None] | None,
+) -> str:
+    """Trials, with a look at prices now and then and more levels when they hold it up; return what ended it."""
+    inner_epsilon = max(epsilon - 2 * search.slack, search.slack)
+    next_price = _FIRST_PRICE
+    while not trace[-1].upper - trace[-1].lower <= epsilon:
+        if search.infeasible:
+            return INFEASIBLE
+        if clock.over:
+            return TIME_LIMIT
+        if search.out_of_memory:
+            return MEMORY_LIMIT
+        with clock.slice(lambda: search.engine.work) as work:
+            search.search(inner_epsilon, work, next_price)
+        has_time = clock.left is None or _NEXT_LAYOUT * search.layout_seconds <= clock.left
+        if search.still and search.gap > inner_epsilon and not (has_time and search.refine()):
+            return STALLED if has_time else TIME_LIMIT
+        if search.trials >= next_price:
+            next_price *= _NEXT_PRICE
+            if has_time:
+                search.reprice()
+        trace.append(_point(search, clock.seconds, trace[-1]))
+        if progress is not None:
+            progress(trace[-1])
+        if search.gap <= inner_epsilon and trace[-1].upper - trace[-1].lower > epsilon and not search.infeasible:
+            return STALLED
+    return OPTIMAL
+
+
+def _without_budget(
+    engine: Engine, epsilon: float, clock: Slices, seed: int, progress: Callable[[TracePoint], None] | None
+) -> Result:
+    """No policy can exceed the budget: the optimum is that of the POMDP without one."""
+    found = unconstrained.sarsop(
+        engine.model,
+        epsilon=epsilon,
+        time_limit=clock.left,
+        memory_limit=engine.memory_limit,
+        warm_start=engine,
+        progress=progress,
+    )
+    return replace(
+        found,
+        solver="arcs",
+        variant="levels",
+        sure_cost=np.minimum(found.sure_cost, most_spent(engine)) if engine.model.n_costs else found.sure_cost,
+        setup_seconds=clock.seconds - found.seconds,
+        admissible=True,
+        nodes=found.trace[-1].trials,
+        seed=seed,
+    )
+
+
+def _one_step(model: CPOMDP, seed: int) -> Result:
+    """Without a future (γ = 0) the best affordable first action is all there is."""
+    b = model.initial_belief
+    rewards, costs = b @ model.reward, b @ model.cost  # [A], [K, A]
+    affordable = (costs <= np.asarray(model.spending_limit)[:, None]).all(axis=0)
+    if affordable.any():
+        a = int(np.where(affordable, rewards, -np.inf).argmax())
+        value = float(rewards[a])
+    else:
+        a, value = int((costs / np.maximum(model.spending_limit, 1e-300)[:, None]).max(axis=0).argmin()), -np.inf
+    return Result(
+        solver="arcs",
+        variant="levels",
+        objective="reward",
+        status=OPTIMAL if affordable.any() else INFEASIBLE,
+        lower=value,
+        upper=value,
+        reward=float(rewards[a]),
+        cost=costs[:, a].copy(),
+        sure_cost=costs[:, a].copy(),
+        policy=blind(model, a),
+        seconds=0.0,
+        setup_seconds=0.0,
+        trace=[TracePoint(0.0, value, value, 0, 1, model.n_actions)],
+        admissible=bool(affordable.any()),
+        horizon=None if affordable.any() else 0,
+        nodes=1,
+        seed=seed,
+        suffices=None if affordable.any() else costs[:, a].copy(),
+        needed=None if affordable.any() else costs.min(axis=1),
+    )
+
+
+def _point(search: BudgetSearch, seconds: float, before: TracePoint | None = None) -> TracePoint:
+    """The bounds now, rounded outward; what held before still does, and counts go on from there."""
+    now = TracePoint(seconds, search.lower - search.slack, search.upper + search.slack, search.trials, *search.sizes)
+    if before is None:
+        return now
+    return TracePoint(
+        seconds,
+        max(now.lower, before.lower),
+        min(now.upper, before.upper),
+        max(now.trials, before.trials),
+        max(now.beliefs, before.beliefs),
+        max(now.plans, before.plans),
+    )
+
+
+@cache
+def load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
+    search = _smallest_search()
+    search.search(0.0, 10, 2)
+    search.refine()
+
+
+@cache
+def load_acting_kernels() -> None:
+    """The same for what only acting needs."""
+    search = _smallest_search()
+    policy = OnlinePolicy(search, search.thriftiest_course, 0.0, 1.0)
+    policy.update(policy.initial(np.random.default_rng(0)), 0)
+
+
+def _smallest_search() -> BudgetSearch:
+    return BudgetSearch(Engine(smallest_model(), Objective(1.0, np.zeros(1))))

@@ -1,0 +1,198 @@
+"""The arrays of a search under a budget: levels, bounds over them, and room for courses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import BoolArray, FloatArray, IntArray
+from ...bounds.blind import blind_sure_costs, largest_sure_costs
+from ...bounds.starting import cost_fib_vectors
+from ...kernels.arcs.courses import ROWS, Courses
+from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
+from ...kernels.arcs.rows import LENT
+from ...kernels.belief_graph.plans import VALUES
+from ...kernels.belief_graph.store import NONE
+from ..belief_graph.search import Engine
+from .levels import level_values
+
+_COURSES = 4096  # room to begin with
+_STEP_COSTS = 8  # different costs of a step that levels are made for
+
+
+def most_spent(engine: Engine) -> FloatArray:
+    """What no policy can spend more than, from any belief, [K]: a budget of that is as good as none."""
+    x = engine.space
+    most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, engine.model.discount)
+    largest: FloatArray = most[engine.classes.reachable].max(axis=0)
+    return largest
+
+
+def least_costs(engine: Engine) -> FloatArray:
+    """Vectors [K, S, A] below the least expected costs, or [K, 0, 0] if they are all zero."""
+    n_costs = engine.model.n_costs
+    vectors = np.stack([cost_fib_vectors(engine.ordered, k).T for k in range(n_costs)])
+    return np.ascontiguousarray(vectors) if vectors.min(axis=2).any() else np.zeros((n_costs, 0, 0))
+
+
+class Layout(NamedTuple):
+    """What levels are made from."""
+
+    budget: FloatArray  # [K]
+    cap: FloatArray  # [K] as good as unlimited
+    limited: BoolArray  # [K]
+    floor: FloatArray  # [K, n_classes, A] least cost over a class
+    cost_hint: FloatArray  # as `least_costs`
+    relaxed: bool
+    monotone: bool
+
+
+def build_levels(
+    engine: Engine, layout: Layout, n: int, extra: list[FloatArray], prices: FloatArray, hints: list[FloatArray]
+) -> Levels:
+    """About n levels, or somewhat more if there are several costs, with their maps; ``prices [J, K]``."""
+    n_costs, discount, n_limited = len(layout.budget), engine.model.discount, int(layout.limited.sum())
+    per_cost = n if n_limited <= 1 else max(4, round((4 * n) ** (1 / n_limited)))
+    values = [
+        level_values(layout.budget[k], _step_costs(engine, layout, k), discount, layout.cap[k], per_cost, extra[k])
+        if layout.limited[k]
+        else np.array([np.inf])
+        for k in range(n_costs)
+    ]
+    count = np.array([len(v) for v in values], dtype=np.int64)
+    stride = np.concatenate([[1], np.cumprod(count[:-1])]).astype(np.int64)
+    n_levels, most = int(count.prod()), int(count.max())
+    value = np.full((n_costs, most), np.inf)
+    for k, v in enumerate(values):
+        value[k, : len(v)] = v
+    part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
+    worth = prices @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
+    spending, which = np.unique(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs), axis=0, return_inverse=True)
+    levels = Levels(
+        value=value,
+        n=count,
+        stride=stride,
+        part_of=part_of,
+        price=prices,
+        cap=layout.cap,
+        worth=worth,
+        floor=spending[which.ravel()],
+        which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
+        after=np.empty((len(spending), n_levels), dtype=np.int64),
+        hint=np.stack(hints),
+        cost_hint=layout.cost_hint,
+        worst=float(engine.space.gain[0].min() / (1 - discount)) - 1.0,
+        relaxed=layout.relaxed,
+        monotone=layout.monotone,
+    )
+    part = np.empty((n_costs, most), dtype=np.int64)
+    list_maps(levels, np.ascontiguousarray(spending), discount, part, levels.after)
+    return levels
+
+
+def _step_costs(engine: Engine, layout: Layout, k: int) -> FloatArray:
+    """A few costs that steps have: of states, or if these are many of whole classes."""
+    of_states = np.unique(engine.ordered.cost[k])
+    return of_states if of_states.size <= _STEP_COSTS else np.unique(layout.floor[k])[:_STEP_COSTS]
+
+
+def build_level_scratch(v: Levels) -> LevelScratch:
+    """Working memory of backups over levels."""
+    n_costs, n_levels = v.part_of.shape
+    return LevelScratch(
+        row=np.empty((5, n_levels)),
+        map=np.empty(n_levels, dtype=np.int64),
+        part=np.empty(v.value.shape, dtype=np.int64),
+        need=np.empty(n_costs),
+        rest=np.empty(n_costs),
+        sure=np.empty(n_costs),
+        worth=np.empty(len(v.price)),
+    )
+
+
+def build_bounds(v: Levels, n: int, rows: int, n_actions: int) -> Bounds:
+    """Room for the bounds of n beliefs, of which some have rows."""
+    n_prices, (n_costs, n_levels) = len(v.price), v.part_of.shape
+    return Bounds(
+        row=np.empty(n, dtype=np.int32),
+        cost=np.empty((n, n_costs, n_actions)),
+        hint=np.empty((n, n_prices - 1, n_actions)),
+        least=np.empty((n, n_costs)),
+        hi=np.empty((rows, n_prices, n_levels)),
+        lo=np.empty((rows, n_prices, n_levels)),
+        upper=np.full((rows, n_levels), np.inf),
+    )
+
+
+def carry_over(used: int, rows: int, old_levels: Levels, old: Bounds, levels: Levels, bounds: Bounds) -> int:
+    """Take over what was known at other levels: a level is bounded by the next one that is no lower.
+
+    There are `used` beliefs, of which some have `rows`.
+
+    Return how many relaxations were taken over: all if the prices are those of before, else only the first.
+    """
+    place = np.zeros(levels.part_of.shape[1], dtype=np.int64)
+    for k, part in enumerate(levels.part_of):
+        theirs = old_levels.value[k, : old_levels.n[k]]
+        place += np.searchsorted(theirs, levels.value[k, part]) * old_levels.stride[k]
+    for name in ("row", "cost", "least"):
+        getattr(bounds, name)[:used] = getattr(old, name)[:used]
+    np.take(old.upper[:rows], place, axis=1, out=bounds.upper[:rows], mode="clip")
+    n_prices = len(levels.price)
+    kept = n_prices if np.array_equal(old_levels.price[:n_prices], levels.price) else 1
+    bounds.hint[:used, : kept - 1] = old.hint[:used, : kept - 1]
+    for j in range(kept):
+        bounds.hi[:rows, j] = np.take(old.hi[:rows, j], place, axis=1, mode="clip")
+    bounds.hi[:rows, kept:] = np.inf  # rows are started one after the other, and rays read the others
+    return kept
+
+
+def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
+    """Room for courses, and the plans that beliefs may follow from the start."""
+    leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, layout, all_leaves)
+    n, n_costs = len(engine.store.info), len(layout.budget)
+    room = _COURSES + int(np.diff(leaf_ptr).max()) * n
+    return Courses(
+        info=np.empty((room, 5), dtype=np.int64),
+        total=np.empty((room, 1 + n_costs)),
+        sure=np.empty((room, n_costs)),
+        link=np.empty(4 * _COURSES, dtype=np.int64),
+        head=np.full(n, NONE),
+        leaf_ptr=leaf_ptr,
+        leaf_plan=leaf_plan,
+        leaf_floor=leaf_floor,
+        limited=layout.limited.astype(np.int64),
+        loose=layout.cap.copy(),
+        used=np.array([*[0] * ROWS, LENT], dtype=np.int64),
+    )
+
+
+def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray, IntArray, FloatArray]:
+    """Blind plans that no other blind plan of their class beats in reward, cost and sure cost at once."""
+    x, plans, k = engine.space, engine.plans, len(layout.budget)
+    n_classes, n_actions = len(x.start) - 1, engine.model.n_actions
+    n_plans, sizes = n_classes * n_actions, np.diff(x.start)
+    rows = len(x.gain)
+    vectors = np.empty((n_actions, 1 + k, len(x.class_of)))  # reward, then costs with their sign turned
+    for c in range(n_classes):
+        at = int(plans.info[c * n_actions, VALUES])
+        block = plans.value[at : at + n_actions * rows * sizes[c]].reshape(n_actions, rows, sizes[c])
+        vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
+    vectors[:, 1:] *= -1.0
+    sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
+    floor = blind_sure_costs(np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.discount)
+    kept = np.ones((n_classes, n_actions), dtype=bool)
+    for a in range(n_actions):
+        for better in range(n_actions):
+            if a == better:
+                continue
+            beats = np.logical_and.reduceat((vectors[better] >= vectors[a]).all(axis=0), x.start[:-1])
+            beats &= (sure[:, better] <= sure[:, a]).all(axis=1) & kept[:, better]
+            kept[:, a] &= ~beats
+    if not all_leaves:
+        kept[:] = False
+    kept[np.arange(n_classes), plans.default % n_actions] = True
+    pairs = np.flatnonzero(kept)
+    leaf_ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
+    return leaf_ptr, pairs.astype(np.int64), np.ascontiguousarray(floor.reshape(-1, k)[pairs])

@@ -1,0 +1,189 @@
+"""ARCS as published: Anytime Recursively Constrained Search (Ho et al. 2024, Alg. 1 to 5), for one cost.
+
+A policy tree is grown from ``(b_0, ĉ)``: SAMPLE descends, half the time as SARSOP does and half the time by chance;
+BACKUP updates the sampled nodes' two-sided bounds on reward and cost and the admissible horizon k; PRUNE drops what is
+inadmissible or dominated. Leaves continue with the minimum-cost policy. It stops once the policy is proven to keep the
+budget in every history (``k_0 = ∞``) and the gap at the root is at most epsilon. It is not complete: it may never stop
+by itself.
+
+Where the paper slips, is silent, or proves less than it says:
+
+- A leaf takes the pair of least *cost*, ties by most reward (Alg. 1 line 2 and Alg. 3 line 5 read argmin α_r).
+  SampleRandom skips observations that cannot follow, and both kinds of sampling skip what is pruned.
+- ``α_r`` and ``α_c`` are earned by a plan that is *followed*. Lemma 1 bounds the cost of each step by the maximin over
+  all vectors, which holds for a policy that chooses its vector anew at each belief, and then earns something else.
+  Here plans are followed, and C_max of a leaf is the larger of the maximin and the largest cost that any step of its
+  plan can have.
+- Vectors live per observability class, and so does the linear program: a reachable belief lies inside one class.
+- A finite k of Lemma 1 proves that the remaining budget is not negative after up to k steps. It does not prove
+  ``V_C ≤ d`` on the way, as "k-admissible" asks; for k = ∞ the two are the same.
+- Alg. 4 line 9 may take an action that is not proven admissible over one that is, so that the lower bound may rest on
+  nothing. What is returned as `lower` is the reward of the best *proven* policy, remembered on the side; sampling,
+  backups and pruning do not look at it. If none is proven it is −∞, and policy, reward and horizon are the tree's own.
+- The lower cost bound of Alg. 4 line 23 is that of the most promising action, not the least; see `back_up`.
+- ε_t (Alg. 2 line 4) is not defined: as in SARSOP it is a share κ = 0.5 of the gap at the root, or epsilon if that is
+  larger, and U is L + ε_t. A descent also ends where the gap is at most ``κ ε_t γ^{-t}``, for V̂ alone may never end
+  it.
+- V̂ is the average lower bound of the sampled nodes alike in initial upper bound and entropy, the features that SARSOP
+  bins by, kept within the node's own bounds.
+- Sampling a node makes the successors of all its actions, for BACKUP needs their bounds (Alg. 4 lines 3-7).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...model import CPOMDP
+from ..clock import check_limits
+from ..result import (
+    INFEASIBLE,
+    INTERRUPTED,
+    ITERATION_LIMIT,
+    MEMORY_LIMIT,
+    OPTIMAL,
+    STALLED,
+    TIME_LIMIT,
+    Result,
+    TracePoint,
+)
+from ..warmup import smallest_model
+from .tree import PaperSearch
+
+_SLICE = 0.05  # seconds between looks at the clock
+
+
+def arcs_paper(
+    model: CPOMDP,
+    *,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
+    iterations: int | None = None,
+    pruning: bool = True,
+) -> Result:
+    """Solve the RC-POMDP (k = ∞) with the published algorithm.
+
+    Parameters
+    ----------
+    epsilon : gap to stop at, once the policy is proven admissible
+    time_limit : seconds of set-up and search, looked at once the starting bounds are there; None is unlimited, and then
+        the search may go on for ever
+    memory_limit : bytes that the tree and the minimum-cost policy may take
+    seed : of the random choices; the same seed and number of iterations give the same result
+    progress : called with the bounds now and then
+    iterations : rounds of SAMPLE, BACKUP and PRUNE at most
+    pruning : whether to PRUNE
+
+    An interrupt (Ctrl-C) returns the bounds and the policy found by then.
+
+    >>> import rcpomdp as rc
+    >>> result = arcs_paper(rc.problems.make("ce"))
+    >>> result.status, result.admissible, round(result.reward, 6)  # the tunnel that costs 5 at most, whatever is seen
+    ('optimal', True, 10.0)
+    """
+    if model.n_costs != 1:
+        raise InputError(f"the published ARCS takes exactly one cost, but the model has {model.n_costs}")
+    _check_options(epsilon, time_limit, memory_limit, iterations)
+    _load_kernels()
+    return _run(model, epsilon, time_limit, memory_limit, seed, progress, iterations, pruning)
+
+
+def _run(
+    model: CPOMDP,
+    epsilon: float,
+    time_limit: float | None,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+    iterations: int | None,
+    pruning: bool,
+) -> Result:
+    started = time.perf_counter()
+    deadline = started + (np.inf if time_limit is None else time_limit)
+    search = PaperSearch(model, memory_limit, seed, pruning, time_limit)
+    ready = time.perf_counter()
+    trace = [search.point(0.0)]
+    try:
+        status = _loop(search, epsilon, iterations, ready, deadline, trace, progress)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    trace.append(search.point(time.perf_counter() - ready, trace[-1]))
+    found = search.policy()
+    return Result(
+        solver="arcs",
+        variant="paper",
+        objective="reward",
+        status=status,
+        lower=trace[-1].lower,
+        upper=trace[-1].upper,
+        reward=found.reward,
+        cost=np.array([found.cost]),
+        sure_cost=np.array([found.sure_cost]),
+        policy=found.policy,
+        seconds=trace[-1].seconds,
+        setup_seconds=ready - started,
+        trace=trace,
+        admissible=found.horizon is None,
+        horizon=found.horizon,
+        nodes=search.n_nodes,
+        seed=seed,
+        **search.budgets(),
+    )
+
+
+def _loop(
+    search: PaperSearch,
+    epsilon: float,
+    iterations: int | None,
+    ready: float,
+    deadline: float,
+    trace: list[TracePoint],
+    progress: Callable[[TracePoint], None] | None,
+) -> str:
+    """Alg. 1, lines 7-13, in slices of time until something ends it; return what did."""
+    most = np.iinfo(np.int64).max if iterations is None else iterations
+    inner_epsilon = max(epsilon - 2 * search.slack, 0.0)  # the gap that is reported allows for rounding
+    at_once = 8
+    status = INTERRUPTED if search.interrupted else ""
+    while not status:
+        before = time.perf_counter()
+        if search.infeasible:
+            status = INFEASIBLE
+        elif trace[-1].upper - trace[-1].lower <= epsilon:
+            status = OPTIMAL
+        elif search.gap <= inner_epsilon:
+            status = STALLED
+        elif before >= deadline:
+            status = TIME_LIMIT
+        elif search.trials >= most:
+            status = ITERATION_LIMIT
+        elif not search.advance(inner_epsilon, min(at_once, most - search.trials)):
+            status = MEMORY_LIMIT
+        else:
+            now = time.perf_counter()
+            aim = min(_SLICE, max(deadline - now, 1e-3))
+            at_once = int(np.clip(at_once * aim / (now - before + 1e-9), 1, 2 * at_once))
+            trace.append(search.point(now - ready, trace[-1]))
+            if progress is not None:
+                progress(trace[-1])
+    return status
+
+
+def _check_options(epsilon: Any, time_limit: Any, memory_limit: Any, iterations: Any) -> None:
+    check_limits(epsilon, time_limit, memory_limit)
+    if iterations is not None and (not isinstance(iterations, int) or iterations < 0):
+        raise InputError(f"the number of iterations must be a whole number of at least 0, not {iterations!r}")
+
+
+@cache
+def _load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs: two rounds on the smallest model."""
+    _run(smallest_model(), 0.0, None, np.inf, 0, None, 2, True)

@@ -1,0 +1,1 @@
+"""Column generation for constrained POMDPs, open loop and closed loop."""

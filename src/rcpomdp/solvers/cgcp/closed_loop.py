@@ -1,0 +1,176 @@
+"""CGCP-CL: column generation in closed loop, solved anew at each step.
+
+A C-POMDP's optimal mixture is optimal from b_0 only. Here it is followed for one step: at belief b with what is left of
+the budget d, solve the C-POMDP from (b, d), draw one policy of its mixture, take that policy's first action a, and go
+on with the posterior belief and
+
+    d' = max(0, (d − C(b, a)) / γ).
+
+Each solve runs column generation (`solvers.cgcp.solve`) until its bounds are within epsilon or `step_time` is over.
+Where no policy keeps what is left, the one of least (priced) cost is followed. As each step plans on another budget
+than the one before had planned for it, what the first plan promises need not come true: neither its reward nor its
+cost. That is the inconsistency which recursive constraints remove (Ho et al. 2024, Sec. 2 and App. F.1).
+
+All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the prices at
+which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...errors import InputError
+from ...kernels import belief as belief_kernels
+from ...model import CPOMDP, beliefs
+from ...model.beliefs import Belief
+from ...tolerance import spending_limit
+from ...views import notebook
+from .. import sarsop as unconstrained
+from ..belief_graph.search import Engine, Objective
+from ..clock import Slices, check_limits, check_whole, is_number
+from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
+from .solve import ColumnGeneration
+
+_ITERATIONS = 100  # prices that one step tries at most
+_DIGITS = 10  # of a budget left, by which steps are told apart
+
+
+def cgcp_cl(
+    model: CPOMDP,
+    *,
+    step_time: float = 1.0,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the C-POMDP again at every step of a run.
+
+    Parameters
+    ----------
+    step_time : seconds of search before each step but the first
+    epsilon : gap to stop at, at each step
+    time_limit : seconds of set-up and search before the first step; `step_time` unless given
+    memory_limit : bytes that beliefs and plans may take; when they are used up, a step starts from nothing
+    seed : of the draws; a run draws by it and by the generator that `initial` is given
+    progress : called with the bounds of the first step now and then
+
+    The result is that of the first step: its bounds, and the totals of the mixture it would follow to the end. Its
+    policy is another one, which is bound to this process and takes its time at each step; simulate it to see what it
+    is worth.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> result = rc.solve(model, "cgcp-cl", step_time=0.5)
+    >>> rc.simulate(model, result.policy, runs=20)
+    Simulation of ce: 20 runs, ...
+    """
+    check_limits(epsilon, time_limit, memory_limit)
+    if not is_number(step_time) or not step_time > 0:
+        raise InputError(f"the time for a step must be above 0, not {step_time!r}")
+    check_whole(seed, "seed", 0)
+    unconstrained.load_kernels()
+    clock = Slices(step_time if time_limit is None else time_limit)
+    engine = _engine(model, memory_limit)
+    clock.ready()
+    generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
+    status = generation.run(_ITERATIONS)
+    policy = ClosedLoopPolicy(engine, _first_actions(generation), step_time, epsilon, int(seed))
+    return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
+
+
+class ClosedLoopState(NamedTuple):
+    """Where a run is, and the action it takes there."""
+
+    belief: Belief  # of the model in class order
+    left: tuple[float, ...]  # [K] budget left
+    action: int
+    step: int
+    key: int  # of the run's draws
+
+
+class ClosedLoopPolicy:
+    """Solves the C-POMDP from where it is for `step_time` seconds before each step.
+
+    Parameters
+    ----------
+    engine : shared by all steps and runs, and changed by them
+    first : probability of each action at the first step [A]
+    """
+
+    def __init__(self, engine: Engine, first: FloatArray, step_time: float, epsilon: float, seed: int) -> None:
+        self.step_time, self.epsilon, self.seed = step_time, epsilon, seed
+        self._engine, self._first = engine, first
+        self._solved: dict[tuple[int, tuple[float, ...]], FloatArray] = {}
+
+    def initial(self, rng: np.random.Generator) -> ClosedLoopState:
+        """The first step, drawn from the mixture that was found before the run."""
+        model, key = self._engine.ordered, int(rng.integers(0, 2**63))
+        action = self._draw(self._first, 0, key)
+        return ClosedLoopState(beliefs.initial(model), tuple(model.budget.tolist()), action, 0, key)
+
+    def action(self, state: ClosedLoopState) -> int:
+        """The action drawn."""
+        return state.action
+
+    def update(self, state: ClosedLoopState, observation: int) -> ClosedLoopState:
+        """Bayes' rule, what is left of the budget, and a solve from there."""
+        model = self._engine.ordered
+        b = beliefs.posterior(model, state.belief, state.action, observation)
+        spent = np.array([belief_kernels.expectation(c, state.action, *state.belief) for c in model.cost])
+        left = np.maximum(np.array(state.left) - spent, 0.0)
+        if model.discount > 0:  # without a future there is nothing left to plan
+            left = left / model.discount
+        ended = model.terminal[b.states].all()
+        action = state.action if ended else self._draw(self._distribution(b, left), state.step + 1, state.key)
+        return ClosedLoopState(b, tuple(left.tolist()), action, state.step + 1, state.key)
+
+    def _distribution(self, b: Belief, left: FloatArray) -> FloatArray:
+        """Probability of each action at a belief with a budget, [A]."""
+        engine = self._engine
+        if engine.out_of_memory or not engine.move_root(b):
+            self._engine = engine = _engine(engine.model, engine.memory_limit)
+            self._solved.clear()
+            engine.move_root(b)
+        here = engine.root, tuple(float(f"{d:.{_DIGITS}g}") for d in left)
+        if here in self._solved:
+            return self._solved[here]
+        clock = Slices(self.step_time)
+        start = engine.objective.costs if engine.objective.reward == 1.0 else None
+        generation = ColumnGeneration(engine, left, spending_limit(left), self.epsilon, clock, start=start)
+        status = generation.run(_ITERATIONS)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
+        found = _first_actions(generation)
+        if status in (OPTIMAL, INFEASIBLE):
+            self._solved[here] = found
+        return found
+
+    def _draw(self, distribution: FloatArray, step: int, key: int) -> int:
+        rng = np.random.default_rng([self.seed, step, key])
+        return int(rng.choice(distribution.size, p=distribution))
+
+    def __repr__(self) -> str:
+        return f"ClosedLoopPolicy({self.step_time:g} s before each step)"
+
+    def _repr_html_(self) -> str:
+        return notebook.policy(self, [("searches", f"{self.step_time:g} s before each step")])
+
+
+def _engine(model: CPOMDP, memory_limit: float) -> Engine:
+    return Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+
+
+def _first_actions(generation: ColumnGeneration) -> FloatArray:
+    """Probability of each action at the first step of a mixture, [A]."""
+    engine, weights = generation.engine, generation.mixture.weights
+    chance = np.zeros(engine.model.n_actions)
+    for i in np.flatnonzero(weights):
+        chance[engine.first_action(generation.plans[i])] += weights[i]
+    return np.asarray(chance / chance.sum())

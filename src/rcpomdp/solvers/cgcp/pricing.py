@@ -1,0 +1,142 @@
+"""Policies that are best at given prices of the costs, from one engine that goes from price to price.
+
+``V_λ = max_π R − λ·C`` is a POMDP without budgets. The engine keeps its beliefs and plans from one λ to the next. What
+it finds serves twice: its best plan is a policy to mix, and as no policy is worth more than V_λ,
+
+    V* ≤ λ·ĉ + V_λ    for every λ ≥ 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...policies import MixturePolicy
+from ..belief_graph.search import Engine, Objective
+from ..clock import Patience, Slices
+from ..result import MEMORY_LIMIT, STALLED, TIME_LIMIT, TracePoint
+
+ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one price
+_STRIDE = 500_000  # elementary steps between looks at goal and clock; no matter how long they take, so that runs repeat
+_TELL = 0.05  # seconds between points of the trace
+_TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of the priced budgets
+_PRECISION = 1e-9  # to which least costs are found, beside the budgets
+
+
+class Pricing:
+    """Searches at one price after the other, and the bounds that come of it.
+
+    Parameters
+    ----------
+    limit : [K] the budgets, with a tolerance for rounding
+    progress : called with the bounds after each slice of time
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        limit: FloatArray,
+        clock: Slices,
+        progress: Callable[[TracePoint], None] | None = None,
+    ) -> None:
+        self.engine, self.limit, self.clock = engine, limit, clock
+        self.limited = np.isfinite(limit)
+        self.lower, self.upper = -np.inf, np.inf  # bounds on the optimum; whoever mixes raises the lower one
+        self.slack = engine.slack  # of the reward of a plan
+        self._progress = progress
+        self._patience = Patience()
+        self._largest = float(np.abs(engine.model.reward).max()) / (1 - engine.model.discount)
+        self.trace: list[TracePoint] = []
+
+    def aim(self, prices: FloatArray, *, least_cost: bool = False) -> None:
+        """Take up prices: maximise ``R − λ·C``, or minimise ``λ·C`` with ties broken by reward."""
+        weight = 1.0
+        if least_cost:
+            weight = _TIE_BREAK * float(prices[self.limited] @ self.limit[self.limited]) / (self._largest or 1.0)
+        objective = Objective(weight, prices.copy())
+        if not self.engine.aims_at(objective):
+            self.engine.retarget(objective)
+            self._patience = Patience()
+        self.note_upper()
+
+    @property
+    def scale(self) -> tuple[float, FloatArray]:
+        """Size of rewards and of costs [K]: what a step, or one action for ever, comes to."""
+        model, blind = self.engine.model, [self.engine.totals(plan) for plan in self.engine.blind_plans]
+        reward = max(float(np.abs(model.reward).max()), *(abs(totals[0]) for totals in blind))
+        return reward, np.maximum(model.cost.max(axis=(1, 2), initial=0.0), np.max([t[1] for t in blind], axis=0))
+
+    @property
+    def prices(self) -> FloatArray:
+        """λ of the search at hand, [K]."""
+        return self.engine.objective.costs
+
+    @property
+    def allowed(self) -> float:
+        """``λ·ĉ``."""
+        return float(self.prices[self.limited] @ self.limit[self.limited])
+
+    @property
+    def least_priced_cost(self) -> float:
+        """No policy has ``λ·C`` below this, if that is minimised."""
+        engine = self.engine
+        return -engine.upper - engine.objective.reward * self._largest - engine.slack
+
+    def note_upper(self) -> None:
+        """Lower the upper bound by what the search at hand proves."""
+        if self.engine.objective.reward == 1.0:
+            self.upper = min(self.upper, self.allowed + self.engine.upper + self.engine.slack)
+
+    def point(self) -> TracePoint:
+        """The bounds now."""
+        return TracePoint(self.clock.seconds, self.lower, self.upper, self.engine.trials, *self.engine.sizes)
+
+    def search(self, goal: Callable[[], float], *, seconds: float = np.inf, work: float = np.inf) -> str:
+        """Search at the prices taken up until the gap is at most `goal`, or a share is used; return what ended it.
+
+        A share is of seconds, or of elementary steps.
+        """
+        engine, until, stop = self.engine, self.clock.seconds + seconds, self.engine.work + work
+        while engine.gap > goal():
+            if self.clock.over:
+                return TIME_LIMIT
+            if self.clock.seconds >= until or engine.work >= stop:
+                return SHARE_USED
+            if engine.out_of_memory:
+                return MEMORY_LIMIT
+            if engine.gap <= engine.slack or self._patience.tired(engine.lower, engine.upper, engine.sizes[0]):
+                return STALLED
+            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._patience.share)
+            self.note_upper()
+            if not self.trace or self.clock.seconds >= self.trace[-1].seconds + _TELL:
+                self.tell()
+        return ENOUGH
+
+    def least_costs(self, *, seconds: float = np.inf, work: float = np.inf) -> Iterator[tuple[FloatArray, int]]:
+        """For each cost that has a budget: what is known of the least expected costs [K] by then, and a policy for it.
+
+        Begins with what the search at hand, for the least priced cost, says about a cost that is the only one priced.
+        """
+        least = np.zeros(len(self.limit))
+        priced = np.flatnonzero(self.prices)
+        if priced.size == 1:
+            least[priced[0]] = self.least_priced_cost / self.prices[priced[0]]
+        for k in np.flatnonzero(self.limited):
+            self.aim(np.eye(len(least))[k], least_cost=True)
+            self.search(lambda: _PRECISION * self.allowed, seconds=seconds, work=work)
+            least[k] = max(least[k], self.least_priced_cost)
+            yield least, self.engine.best_plan
+
+    def tell(self) -> None:
+        """Put the bounds on record."""
+        self.trace.append(self.point())
+        if self._progress is not None:
+            self._progress(self.trace[-1])
+
+
+def mixture_policy(engine: Engine, plans: list[int], weights: FloatArray) -> MixturePolicy:
+    """The plans with weight as controllers, mixed."""
+    used = np.flatnonzero(weights)
+    return MixturePolicy([engine.policy(plans[i]) for i in used], weights[used] / weights[used].sum())

@@ -1,0 +1,238 @@
+"""CGCP: column generation for constrained POMDPs, whose budgets hold in expectation.
+
+``max_π V_R`` subject to ``V_C ≤ ĉ`` is a linear program over the mixtures of all deterministic policies. Column
+generation (Walraven and Spaan, Column Generation Algorithms for Constrained POMDPs, JAIR 2018, Alg. 5) keeps a few of
+them: the master program (`solvers.cgcp.master`) mixes those, its duals λ ≥ 0 price the costs, and a POMDP without
+budgets, ``max_π R − λ·C`` (`solvers.cgcp.pricing`), finds the policy that would improve the mixture most. The master's
+value is a lower bound, ``λ·ĉ + V_λ`` an upper bound for each λ that was tried. It stops when the best two are within
+epsilon.
+
+What departs from the published algorithm, and why:
+
+- The horizon is infinite, and the policies are plans of our SARSOP engine: their rewards and costs are known exactly.
+- A price is searched until what is left open is half of what the policy found promises, or a share of the time is used;
+  the share is doubled whenever the price stays the same after it was used up.
+- Before any mixture keeps the budgets, the master minimises the excess, and its duals price the next policy. If even
+  the least priced cost exceeds the priced budgets, ``min_π λ·C > λ·ĉ``, no policy keeps them: that is a proof.
+- One action for ever, for each action, is a column from the start.
+
+The policy found is a mixture: one of its controllers is drawn at the start of a run. It may spend far more than the
+budget in one history and make up for it in another; `solvers.arcs` is for who minds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...kernels.belief_graph.store import NONE
+from ...model import CPOMDP
+from .. import sarsop as unconstrained
+from ..belief_graph.search import Engine, Objective
+from ..clock import Slices, check_limits, check_whole
+from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from .master import Master, Mixture
+from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
+
+_SHARE = 0.05  # of the time limit, for the first search at a price
+_SECONDS = 1.0  # the same without a time limit
+_SPEED = 50_000_000  # elementary steps that count as a second: a share is counted in steps, so that the outcome repeats
+_PRECISION = 1e-9  # to which the least priced cost is found, beside the budgets
+_SAME_PRICE = 1e-9
+
+
+def cgcp(
+    model: CPOMDP,
+    *,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    memory_limit: float = 8e9,
+    iterations: int = 100,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the C-POMDP: the budgets hold in expectation, not in every history.
+
+    Parameters
+    ----------
+    epsilon : gap to stop at
+    time_limit : seconds of set-up and search; None is unlimited
+    memory_limit : bytes that beliefs and plans may take
+    iterations : prices to try at most
+    progress : called with the bounds now and then
+
+    An interrupt (Ctrl-C) returns the bounds and the mixture found by then. While no mixture is known to keep the
+    budgets, the lower bound is −inf, and the one returned exceeds them the least.
+
+    >>> import rcpomdp as rc
+    >>> result = rc.solve(rc.problems.make("ce"), "cgcp")
+    >>> result.status, round(result.lower, 3), round(result.upper, 3)
+    ('optimal', 12.0, 12.0)
+    """
+    check_limits(epsilon, time_limit, memory_limit)
+    check_whole(iterations, "iterations", 1)
+    unconstrained.load_kernels()
+    clock = Slices(time_limit)
+    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+    clock.ready()
+    generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
+    status = generation.run(iterations)
+    return generation.result(status, "cgcp")
+
+
+class ColumnGeneration:
+    """Column generation from the root of an engine.
+
+    Parameters
+    ----------
+    budget, limit : [K] budgets, and the same with a tolerance for rounding
+    start : prices to begin with, zero unless given [K]
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        budget: FloatArray,
+        limit: FloatArray,
+        epsilon: float,
+        clock: Slices,
+        progress: Callable[[TracePoint], None] | None = None,
+        start: FloatArray | None = None,
+    ) -> None:
+        self.engine, self.epsilon, self.clock = engine, epsilon, clock
+        self.pricing = Pricing(engine, limit, clock, progress)
+        self.plans = engine.blind_plans  # of the columns
+        self.master = Master(budget, limit, self.pricing.scale[0])
+        for plan in self.plans:
+            self.master.add(*engine.totals(plan)[:2])
+        self._start = np.zeros(len(limit)) if start is None else start
+        self._work = int(_SPEED * (_SECONDS if clock.time_limit is None else _SHARE * clock.time_limit))
+        self.needed = np.zeros(len(limit))  # [K] least budget of each cost that is not ruled out
+        self.mixture: Mixture
+        self._remix()
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower bound on the optimum."""
+        return self.pricing.upper - self.pricing.lower
+
+    def run(self, iterations: int) -> str:
+        """Generate columns; return what ended it."""
+        try:
+            status = self._generate(iterations)
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+            if self.engine.best_plan != NONE:
+                self._add(self.engine.best_plan)
+        if status == INFEASIBLE:
+            with suppress(KeyboardInterrupt):
+                for least, plan in self.pricing.least_costs(work=self._work):
+                    self.needed = least
+                    self._add(plan)
+        self._remix()
+        return status
+
+    def _generate(self, iterations: int) -> str:
+        """Price, find a policy, add it, mix again."""
+        pricing = self.pricing
+        pricing.aim(self._start)
+        pricing.tell()
+        for _ in range(iterations):
+            ended = pricing.search(self._goal, work=self._work)
+            if self._infeasible:
+                return INFEASIBLE
+            new = self._add(self.engine.best_plan)
+            self._remix()
+            pricing.tell()
+            if self.gap <= self.epsilon:
+                return OPTIMAL
+            if ended not in (ENOUGH, SHARE_USED, STALLED):
+                return ended
+            if self._reprice():
+                continue
+            if ended == SHARE_USED:
+                self._work *= 2
+            elif not new:
+                return STALLED
+        return ITERATION_LIMIT
+
+    def _goal(self) -> float:
+        """The gap at which a search at one price has done enough: half of what its best policy promises."""
+        engine, pricing, master = self.engine, self.pricing, self.master
+        promise = engine.lower - master.threshold
+        if engine.objective.reward != 1.0:  # in search of a mixture within the budgets
+            within = pricing.prices @ engine.best_totals()[1] <= pricing.allowed
+            return np.inf if within or self._infeasible else max(promise / 2, _PRECISION * pricing.allowed)
+        if not master.feasible:
+            promise = 0.0  # nothing to compare with
+        inner_epsilon = (self.epsilon - 2 * (engine.slack + pricing.slack)) / 2
+        return max(promise / 2, inner_epsilon, engine.slack)
+
+    @property
+    def _infeasible(self) -> bool:
+        """Whether it is proven that no policy keeps the budgets."""
+        pricing = self.pricing
+        return self.engine.objective.reward != 1.0 and pricing.least_priced_cost > pricing.allowed
+
+    def _add(self, plan: int) -> bool:
+        """Make a plan a column; False if it is one."""
+        if plan in self.plans:
+            return False
+        reward, cost, _ = self.engine.totals(plan)
+        self.plans.append(plan)
+        self.master.add(reward, cost)
+        return True
+
+    def _remix(self) -> None:
+        """Solve the master program; its mixture is the best that is known, but for rounding."""
+        self.master.solve()
+        self._take(self.master.mixture)
+
+    def _take(self, found: Mixture) -> None:
+        """Keep a mixture if it is the best within the budgets, or while none is known to be."""
+        within = self.master.is_within(found.cost)
+        if within and found.reward - self.pricing.slack > self.pricing.lower:
+            self.pricing.lower = found.reward - self.pricing.slack
+            self.mixture = found
+        elif self.pricing.lower == -np.inf:
+            self.mixture = found
+
+    def _reprice(self) -> bool:
+        """Take up the master's prices; False if they are those that were searched."""
+        pricing, prices = self.pricing, self.master.prices
+        least_cost = not self.master.feasible
+        if least_cost == (self.engine.objective.reward != 1.0):
+            change, size = np.abs(prices - pricing.prices).max(initial=0.0), np.abs(prices).max(initial=0.0)
+            if change <= _SAME_PRICE * size:
+                return False
+        pricing.aim(prices, least_cost=least_cost)
+        return True
+
+    def result(self, status: str, solver: str) -> Result:
+        """What was found."""
+        pricing, engine = self.pricing, self.engine
+        if self.master.feasible:
+            self._take(self.master.solved_anew().mixture)  # the LP without a history may do better
+        feasible, mixture = pricing.lower > -np.inf, self.mixture
+        if status == INFEASIBLE:
+            pricing.upper = -np.inf
+        pricing.trace.append(pricing.point())
+        used = np.flatnonzero(mixture.weights)
+        return Result(
+            solver=solver,
+            objective="reward",
+            status=status,
+            lower=pricing.lower,
+            upper=pricing.upper,
+            reward=mixture.reward,
+            cost=mixture.cost,
+            sure_cost=np.max([engine.totals(self.plans[i])[2] for i in used], axis=0),
+            policy=mixture_policy(engine, self.plans, mixture.weights),
+            seconds=pricing.trace[-1].seconds,
+            setup_seconds=self.clock.setup_seconds,
+            trace=pricing.trace,
+            suffices=None if feasible else mixture.cost,
+            needed=None if feasible else self.needed,
+        )

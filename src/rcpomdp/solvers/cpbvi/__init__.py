@@ -1,0 +1,1 @@
+"""Point-based value iteration for constrained POMDPs."""

@@ -1,0 +1,240 @@
+"""CPBVI: point-based value iteration for constrained POMDPs, with admissible costs as a heuristic.
+
+Kim, Lee, Kim and Poupart, Point-Based Value Iteration for Constrained POMDPs, IJCAI 2011, in the form of Ho et al.
+2024, App. F.1. A set of reachable beliefs b, each with the cost d that is still admissible there
+(`solvers.cpbvi.points`), is backed up over pairs of vectors (α_r, α_c): under action a and observation o the lottery
+over known vectors that is best at b' within ``d' = (d − C(b, a)) / γ``, then the lottery over actions that is best at b
+within d,
+
+    max Σ w_i v_i   subject to   Σ w_i c_i ≤ d,   Σ w_i = 1,   w ≥ 0        (`policies.lottery`).
+
+The vectors of the actions it draws make up the next set. It starts from one action for ever, for each action, and stops
+when no value at a point changes by more than epsilon. CPBVI-D takes the best single vector and action instead.
+
+The policy solves the same program at each step with what is left. It gives no bounds and keeps no promise: what is
+admissible at a point depends on the way to it, one vector serves many beliefs, and later steps choose anew.
+
+What departs from the publications, or is not told there:
+
+- Observations that cannot follow at b go on as the likeliest one does, so that a vector is a plan from every state.
+- Plans of one action for ever stay in the set: there may be nothing else that costs little.
+- Where no lottery keeps d, the option that exceeds it the least is taken (Ho et al.).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._types import FloatArray, IntArray
+from ...bounds.blind import blind_vectors
+from ...errors import InputError
+from ...model import CPOMDP
+from ...policies.lottery import best_lottery
+from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
+from ..clock import Slices, check_limits, check_whole
+from ..policy_value import worth
+from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, TIME_LIMIT, Result, TracePoint
+from .points import Points
+
+_SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
+_LIMIT = 1e300  # totals beyond this cannot be added up
+
+
+def cpbvi(
+    model: CPOMDP,
+    *,
+    beliefs: int = 30,
+    iterations: int = 100,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the C-POMDP approximately by CPBVI; the policy randomises.
+
+    Parameters
+    ----------
+    beliefs : points to back up, at most
+    iterations : sweeps over the points, at most
+    epsilon : change of reward and costs at the points below which it has converged
+    time_limit : seconds of set-up, backups and evaluation; None is unlimited
+    seed : of the belief set, and of simulated runs
+    progress : called after each sweep
+
+    There are no bounds: `lower` is −inf and `upper` inf, no sure cost is known, and budgets that no policy keeps are
+    not noticed. Reward and costs are exact, or else means of simulated runs with their `standard_error`. An interrupt
+    (Ctrl-C) returns the policy of the last sweep.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> result = rc.solve(model, "cpbvi")
+    >>> result.status, result.lower, result.upper
+    ('converged', -inf, inf)
+    >>> float(rc.simulate(model, result.policy).violation_rate.mean)
+    0.0
+    """
+    return _run("cpbvi", model, True, beliefs, iterations, epsilon, time_limit, seed, progress)
+
+
+def cpbvi_d(
+    model: CPOMDP,
+    *,
+    beliefs: int = 30,
+    iterations: int = 100,
+    epsilon: float = 1e-3,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
+) -> Result:
+    """Solve the C-POMDP approximately by CPBVI without lotteries; parameters and result are those of `cpbvi`.
+
+    >>> import rcpomdp as rc
+    >>> rc.solve(rc.problems.make("ce"), "cpbvi-d")  # goes to look, and takes the other tunnel if there are rocks
+    Result of cpbvi-d: converged, reward in [-inf, inf], policy with reward 6 and cost 3.5
+    """
+    return _run("cpbvi-d", model, False, beliefs, iterations, epsilon, time_limit, seed, progress)
+
+
+def _run(
+    name: str,
+    model: CPOMDP,
+    mixed: bool,
+    beliefs: Any,
+    iterations: Any,
+    epsilon: float,
+    time_limit: float | None,
+    seed: Any,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result:
+    check_limits(epsilon, time_limit, np.inf)
+    for value, what, least in ((beliefs, "beliefs", 1), (iterations, "iterations", 1), (seed, "seed", 0)):
+        check_whole(value, what, least)
+    gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
+    if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
+        raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
+    clock = Slices(time_limit)
+    search = _Search(model, gain, mixed, clock, _SHARE * time_limit if time_limit is not None else np.inf)
+    search.start(int(beliefs), int(seed))
+    clock.ready()
+    trace = [search.point()]
+    try:
+        status = search.iterate(int(iterations), epsilon, trace, progress)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, model.budget, mixed)
+    trace.append(search.point())
+    reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
+    return Result(
+        solver=name,
+        objective="reward",
+        status=status,
+        lower=-np.inf,
+        upper=np.inf,
+        reward=reward,
+        cost=cost,
+        sure_cost=np.full(model.n_costs, np.inf),
+        policy=policy,
+        seconds=trace[-1].seconds,
+        setup_seconds=clock.setup_seconds,
+        trace=trace,
+        seed=int(seed),
+        standard_error=standard_error,
+    )
+
+
+class _Search:
+    """Points, vectors and the backups that lead from one set of vectors to the next."""
+
+    def __init__(self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Slices, seconds: float) -> None:
+        self.model, self.gain, self.mixed, self.clock = model, gain, mixed, clock
+        self._seconds = seconds
+        self.sweeps = 0
+        self._observed = [  # Z by entries: state, observation, probability
+            (np.repeat(np.arange(model.n_states), np.diff(z.indptr)), z.indices, z.data) for z in model.observation
+        ]
+
+    def start(self, n_beliefs: int, seed: int) -> None:
+        """One action for ever, for each action; and the points."""
+        self.blind = blind_vectors(self.model, self.gain)  # [A, 1 + K, S]
+        self.vectors, self.actions = self.blind, np.arange(self.model.n_actions)
+        self.points = Points(self.model, n_beliefs, np.random.default_rng(seed), lambda: self.over)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time for backups is up."""
+        return self.clock.elapsed >= self._seconds
+
+    def iterate(
+        self, iterations: int, epsilon: float, trace: list[TracePoint], progress: Callable[[TracePoint], None] | None
+    ) -> str:
+        """Sweep until nothing changes; return what ended it."""
+        before = np.full((len(self.points.beliefs), self.gain.shape[0]), np.inf)
+        for _ in range(iterations):
+            swept = self._sweep()
+            if swept is None:
+                return TIME_LIMIT
+            self.vectors, self.actions, values = swept
+            self.sweeps += 1
+            trace.append(self.point())
+            if progress is not None:
+                progress(trace[-1])
+            if np.abs(values - before).max() <= epsilon:
+                return CONVERGED
+            before = values
+        return ITERATION_LIMIT
+
+    def _sweep(self) -> tuple[FloatArray, IntArray, FloatArray] | None:
+        """The next vectors, their actions, and reward and costs at the points; None if time is up."""
+        n, rows, _ = self.vectors.shape
+        following = np.asarray(self.points.following @ self.vectors.reshape(n * rows, -1).T).reshape(-1, n, rows)
+        new = {vector.tobytes(): (vector, a) for a, vector in enumerate(self.blind)}  # equal ones once
+        values = []
+        for i in range(len(self.points.beliefs)):
+            if self.over:
+                return None
+            drawn, value = self._backup(i, following)
+            values.append(value)
+            for a, lotteries in drawn:
+                vector = self._vector(a, lotteries)
+                new.setdefault(vector.tobytes(), (vector, a))
+        vectors, actions = zip(*new.values(), strict=True)
+        return np.array(vectors), np.array(actions), np.array(values)
+
+    def _backup(self, i: int, following: FloatArray) -> tuple[list[tuple[int, list[Any]]], FloatArray]:
+        """The actions drawn at point i, each with its lottery by observation; and what they promise there."""
+        points, gamma = self.points, self.model.discount
+        b = points.beliefs[i]
+        promised = self.gain[:, b.states].transpose(2, 0, 1) @ b.probabilities  # [A, 1 + K]
+        lotteries: list[list[Any]] = []
+        for a in range(self.model.n_actions):
+            left = points.left_after(i, a)
+            first, last = points.start[i * self.model.n_actions + a : i * self.model.n_actions + a + 2]
+            likeliest = first + int(points.probability[first:last].argmax())
+            by_observation: list[Any] = [None] * self.model.n_observations
+            for j in range(first, last):
+                drawn, weights = best_lottery(following[j], left, self.mixed)
+                promised[a] += gamma * points.probability[j] * (weights @ following[j, drawn])
+                by_observation[points.observation[j]] = drawn, weights
+            usual = by_observation[points.observation[likeliest]]
+            lotteries.append([usual if lottery is None else lottery for lottery in by_observation])
+        chosen, weights = best_lottery(promised, points.left[i], self.mixed)
+        return [(int(a), lotteries[a]) for a in chosen], weights @ promised[chosen]
+
+    def _vector(self, a: int, lotteries: list[Any]) -> FloatArray:
+        """``α(s) = g(s, a) + γ Σ_s' T(s, a, s') Σ_o Z(s', a, o) Σ_i w_o,i α_i(s')`` of reward and costs [1 + K, S]."""
+        state, observation, probability = self._observed[a]
+        mixed = np.array([np.tensordot(weights, self.vectors[drawn], axes=1) for drawn, weights in lotteries])
+        after = np.array(
+            [
+                np.bincount(state, probability * mixed[observation, row, state], minlength=self.model.n_states)
+                for row in range(len(self.gain))
+            ]
+        )
+        return np.asarray(self.gain[:, :, a] + self.model.discount * (self.model.transition[a] @ after.T).T)
+
+    def point(self) -> TracePoint:
+        """Where the search is; it has no bounds."""
+        return TracePoint(self.clock.seconds, -np.inf, np.inf, self.sweeps, len(self.points.beliefs), len(self.actions))

@@ -1,0 +1,1 @@
+"""All that is looked at: explorer, rendering, drawings, notebooks."""

@@ -1,0 +1,63 @@
+"""A policy's page as a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from ...io.atomic import check_writable, whole_file
+from ...model import CPOMDP
+from ...policies import Policy
+from ..drawing import Drawing
+from .page import MOST_NODES, Side, page
+
+
+class Written(NamedTuple):
+    """What a page holds that was written."""
+
+    nodes: list[int]  # explored, of each policy
+    complete: bool  # nothing was left unexplored
+    randomised: list[bool]  # which of the policies draw lots, so that the page shows one draw of them
+    bytes: int
+
+
+def explore(
+    policy: Policy[Any] | Side,
+    model: CPOMDP,
+    path: str | os.PathLike[str],
+    compare: Policy[Any] | Side | None = None,
+    drawing: Drawing | None = None,
+    *,
+    most_nodes: int = MOST_NODES,
+    most_steps: int | None = None,
+    seed: int = 0,
+) -> Written:
+    """Write a policy, or two side by side, as one HTML page to click through.
+
+    Parameters
+    ----------
+    policy, compare : policies of the model; as ``Side(title, policy)`` with a title of their own
+    path : of the page, which takes the place of what is there
+    drawing : how the model is drawn, as ``problems.get(name).draw(model)`` tells; without one beliefs are bars
+    most_nodes, most_steps : where to stop exploring each policy
+    seed : of policies that draw at random, of which the page shows one draw
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = rc.explore(rc.policies.blind(model, "tunnel-A"), model, f"{folder}/cave.html")
+    >>> written.nodes, written.complete
+    ([4], True)
+    """
+    check_writable(path)
+    given = [policy] if compare is None else [policy, compare]
+    names = ["policy"] if compare is None else ["policy", "compared with"]
+    sides = [one if isinstance(one, Side) else Side(name, one) for name, one in zip(names, given, strict=True)]
+    made = page(model, sides, drawing, most_nodes, most_steps, seed)
+    content = made.html.encode()
+    with whole_file(path) as file:
+        file.write(content)
+    return Written(made.nodes, made.complete, made.randomised, len(content))

@@ -1,0 +1,247 @@
+"""A policy as one HTML file to click through: its data, style and script are inside, and nothing is fetched.
+
+The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, what a drawing marks
+(`drawing`) and what is proven of every action (`alternatives`). What is left of the budget and the verdicts on actions
+that follow from it are worked out while walking, by the same rules as in `explanation`. Numbers are rounded to 9
+digits, those that are compared with a budget to 14.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import __version__, tolerance
+from ..._json_values import finite
+from ...errors import InputError
+from ...model import CPOMDP
+from ...model.beliefs import Belief
+from ...policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_marks, checked_scene
+from .alternatives import Bounds
+from .risk import risks
+from .walk import HistoryGraph, belief_key, starts, walk
+
+MOST_NODES = 5_000
+_SHOWN = 8  # states of a belief
+_SCRIPTS = ("position.js", "paint.js", "graph.js", "panel.js", "main.js")
+
+
+class Side(NamedTuple):
+    """A policy to show, and what to call it."""
+
+    title: str
+    policy: Policy[Any]
+    about: str = ""  # a word on where it comes from
+
+
+class Page(NamedTuple):
+    """A page, and how much is on it."""
+
+    html: str
+    nodes: list[int]  # explored, of each side
+    complete: bool  # nothing was left unexplored
+    randomised: list[bool]  # which sides are one draw of their policy
+
+
+def page(
+    model: CPOMDP,
+    sides: Sequence[Side],
+    drawing: Drawing | None = None,
+    most_nodes: int = MOST_NODES,
+    most_steps: int | None = None,
+    seed: int = 0,
+) -> Page:
+    """The page of one policy, or of two side by side.
+
+    Parameters
+    ----------
+    drawing : how the problem is drawn; without it beliefs are shown by bars alone
+    most_nodes, most_steps : where to stop exploring each policy
+    seed : of policies that draw at random
+
+    Examples
+    --------
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> made = page(model, [Side("always A", rc.policies.blind(model, "tunnel-A"))])
+    >>> made.nodes, made.complete, made.html.startswith("<!doctype html>")
+    ([4], True, True)
+    """
+    if not 1 <= len(sides) <= 2:
+        raise InputError(f"a page shows one policy or two, not {len(sides)}")
+    if drawing is not None:
+        check_drawing(drawing)
+    graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
+    beliefs = _Beliefs(model, drawing)
+    shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
+    beliefs.judge()
+    data = {
+        "model": {
+            "name": model.name,
+            "size": [model.n_states, model.n_actions, model.n_observations],
+            "discount": model.discount,
+            "budget": [finite(limit) for limit in model.budget],
+            "slack": tolerance.slack(model.budget).tolist(),
+            "costs": [str(name) for name in model.costs],
+            "actions": [str(name) for name in model.actions],
+            "observations": [str(name) for name in model.observations],
+        },
+        "sides": shown,
+        "beliefs": beliefs.rows,
+        "states": list(beliefs.states),
+        "shapes": list(beliefs.shapes),
+        "drawing": None
+        if drawing is None
+        else {
+            "width": float(drawing.width),
+            "height": float(drawing.height),
+            "scene": [_shape(s) for s in checked_scene(drawing)],
+        },
+        "version": __version__,
+    }
+    return Page(
+        _html(model.name or "policy", data),
+        [len(graph) for graph in graphs],
+        all(graph.complete for graph in graphs),
+        [any(one_draw for _, _, one_draw in side["draws"]) for side in shown],
+    )
+
+
+def _html(title: str, data: dict[str, Any]) -> str:
+    assets = files(__package__) / "assets"
+
+    def read(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    # No "<" survives in the data, so that no label can close the script it stands in.
+    inline = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    parts = {
+        "TITLE": escape(title),
+        "STYLE": _colours() + read("page.css"),
+        "SCRIPT": "\n".join(read(name) for name in _SCRIPTS),
+        "DATA": inline,
+    }
+    # In one pass, so that nothing that is put in, which may be anybody's text, is searched again.
+    return re.sub(r"/\*([A-Z]+)\*/", lambda found: parts[found[1]], read("page.html"))
+
+
+def _colours() -> str:
+    """The palette of drawings as custom properties of both themes."""
+    light = ";".join(f"--{role}:{colours.light}" for role, colours in PALETTE.items())
+    dark = ";".join(f"--{role}:{colours.dark}" for role, colours in PALETTE.items())
+    return (
+        f":root{{{light}}}:root[data-theme=dark]{{{dark}}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+    )
+
+
+def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
+    risk = risks(graph)
+    begin = starts(graph.model, side.policy, seed)
+    exact = _is_exact(graph)
+    number = [beliefs.add(belief) for belief in graph.beliefs]
+    return {
+        "title": side.title,
+        "about": ", ".join(filter(None, [side.about, _kind(side.policy)])),
+        "draws": [[_digits(s.weight), root, int(s.one_draw)] for s, root in zip(begin, graph.roots, strict=True)],
+        "seed": seed,
+        "complete": graph.complete,
+        "belief": [number[b] for b in graph.belief],
+        "action": graph.action,
+        "low": [_digits(v, 14) for v in graph.values[:, :, 0].ravel().tolist()],
+        "high": None if exact else [_digits(v, 14) for v in graph.values[:, :, 1].ravel().tolist()],
+        "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
+        "most": [_digits(v, 14) for v in risk.most.ravel().tolist()],
+        "way": risk.way.ravel().tolist(),
+        "whole": None if graph.complete else risk.whole.astype(int).tolist(),
+    }
+
+
+def _is_exact(graph: HistoryGraph) -> bool:
+    """Whether rewards and costs to come are the same from below and from above, but for rounding."""
+    low, high = graph.values[:, :, 0], graph.values[:, :, 1]
+    reward = high[:, 0] - low[:, 0] <= 1e-9 * (1 + np.abs(low[:, 0]))
+    return bool(reward.all() and tolerance.same(low[:, 1:], high[:, 1:]).all())
+
+
+def _kind(policy: Policy[Any]) -> str:
+    """A policy in a few words."""
+    match policy:
+        case MixturePolicy() if len(policy.policies) == 1:
+            return _kind(policy.policies[0])
+        case MixturePolicy():
+            return f"a mixture of {len(policy.policies)}"
+        case ControllerPolicy():
+            return f"a controller of {policy.actions.size:,} nodes"
+        case AlphaPolicy() | BudgetedAlphaPolicy():
+            return f"{policy.actions.size:,} α-vectors"
+        case RandomPolicy():
+            return "random actions"
+        case _:
+            return type(policy).__name__
+
+
+class _Beliefs:
+    """The beliefs of a page, each once, and the states and shapes that they name, each once."""
+
+    def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
+        self.model, self.drawing = model, drawing
+        self._beliefs: list[Belief] = []
+        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, marks, alternatives]
+        self.states: dict[str, int] = {}
+        self.shapes: dict[tuple[Any, ...], int] = {}
+        self._index: dict[bytes, int] = {}
+
+    def add(self, belief: Belief) -> int:
+        """The number of a belief."""
+        key = belief_key(belief)
+        if key not in self._index:
+            self._index[key] = len(self.rows)
+            self._beliefs.append(belief)
+            likely = np.argsort(-belief.probabilities, kind="stable")[:_SHOWN]
+            shown: list[float] = []
+            for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
+                shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
+            marks = [] if self.drawing is None else [_shape(shape) for shape in checked_marks(self.drawing, belief)]
+            numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in marks]
+            self.rows.append([shown, belief.states.size - likely.size, numbers, None])
+        return self._index[key]
+
+    def judge(self) -> None:
+        """Add what is proven of every action, where the process goes on."""
+        going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
+        options = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        for i, found in zip(going, options, strict=True):
+            self.rows[i][3] = [
+                [
+                    _digits(option.reward_lo),
+                    _digits(option.reward_hi),
+                    [_digits(c, 17) for c in option.cost.tolist()],
+                    [_digits(c, 14) for c in option.cost_lo.tolist()],
+                    [_flat((_digits(s.need, 14), _digits(s.reward)) for s in stairs) for stairs in option.stairs],
+                ]
+                for option in found
+            ]
+
+
+def _flat(pairs: Iterable[tuple[float, float]]) -> list[float]:
+    return [x for pair in pairs for x in pair]
+
+
+def _shape(shape: Shape) -> tuple[Any, ...]:
+    """The kind of a shape and its fields in their order."""
+    return type(shape).__name__.lower(), *(x if isinstance(x, str) else _digits(x, 5) for x in shape)
+
+
+def _digits(value: float, digits: int = 9) -> float:
+    """A number rounded to some digits, a whole one without a point: pages hold many of them."""
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if math.isfinite(rounded) and rounded == int(rounded) and abs(rounded) < 2**53 else rounded

@@ -1,0 +1,86 @@
+"""The riskiest branch: where a policy's histories promise to spend the most.
+
+At history h a policy has spent W(h) and expects V_C(h) more, so that it promises ``W(h) + γ^t V_C(h)`` in all; the
+budget holds all along the way iff no history promises more. Seen from a node, the largest promise is the fixed point of
+``M(n) = max(V_C(n), C(n) + γ max_o M(n_o))``, in which no budget enters.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import BoolArray, FloatArray, IntArray
+from ...tolerance import slack
+from .walk import ENDED, NOT_EXPLORED, HistoryGraph
+
+NO_WAY = -1
+_SWEEPS = 2_000
+
+
+class Risk(NamedTuple):
+    """The largest promise seen from each node, and the way to it."""
+
+    most: FloatArray  # [N, K] M(n), among the histories that were explored
+    way: IntArray  # [N, K] the edge that leads there; NO_WAY where no more than V_C(n) is ever promised
+    whole: BoolArray  # [N] all that follows was explored
+
+
+def risks(graph: HistoryGraph) -> Risk:
+    """The riskiest branch of each node; of equal edges the likeliest is taken."""
+    gamma = graph.model.discount
+    expected = graph.values[:, 1:, 0]
+    most, way = expected.copy(), np.full(expected.shape, NO_WAY, dtype=np.int64)
+    whole = _whole(graph)
+    known = [(n, i, e.node, e.probability) for n, row in enumerate(graph.edges) for i, e in enumerate(row)]
+    known = [edge for edge in known if edge[2] != NOT_EXPLORED]
+    if not known or not graph.model.n_costs:
+        return Risk(most, way, whole)
+    owner, place, child = np.array([edge[:3] for edge in known]).T
+    now = _costs_now(graph)
+
+    def ahead() -> FloatArray:
+        largest = np.zeros(most.shape)
+        np.maximum.at(largest, owner, most[child])
+        return now + gamma * largest
+
+    for _ in range(_SWEEPS):
+        before, most = most, np.maximum(expected, ahead())
+        if (most <= before + (1 - gamma) * slack(most)).all():
+            break
+    rounding = slack(most)
+    leads = now[owner] + gamma * most[child] >= (ahead() - rounding)[owner]
+    leads &= (ahead() > expected + rounding)[owner]
+    for e in np.argsort([edge[3] for edge in known], kind="stable"):  # the likeliest is written last
+        way[owner[e], leads[e]] = place[e]
+    return Risk(most, way, whole)
+
+
+def _whole(graph: HistoryGraph) -> BoolArray:
+    """From which nodes no edge leads on to what was not explored, [N]."""
+    before: list[list[int]] = [[] for _ in graph.edges]
+    cut = []
+    for n, row in enumerate(graph.edges):
+        for e in row:
+            if e.node == NOT_EXPLORED:
+                cut.append(n)
+            else:
+                before[e.node].append(n)
+    whole = np.ones(len(graph), dtype=np.bool_)
+    while cut:
+        n = cut.pop()
+        if whole[n]:
+            whole[n] = False
+            cut += before[n]
+    return whole
+
+
+def _costs_now(graph: HistoryGraph) -> FloatArray:
+    """C(b, a) at each node, [N, K]."""
+    now = np.zeros((len(graph), graph.model.n_costs))
+    for n, action in enumerate(graph.action):
+        if action != ENDED:
+            b = graph.beliefs[graph.belief[n]]
+            now[n] = graph.model.cost[:, b.states, action] @ b.probabilities
+    return now

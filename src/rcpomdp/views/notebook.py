@@ -1,0 +1,149 @@
+"""How things look in a notebook: small HTML tables, for the ``_repr_html_`` of models, results, policies and runs.
+
+Whatever comes from a model (labels, names, sentences) is escaped. No colours are set: text and lines take those of the
+page, so that light and dark look alike. The module imports none of the classes that it shows; they import it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..evaluation import Evaluation
+    from ..model import CPOMDP
+    from ..simulation.simulate import Estimate, Simulation
+    from ..solvers.result import Result
+    from ..verification import Verification
+
+_CELL = "text-align:left;vertical-align:top;padding:1px 10px 1px 0"
+_NAME = f"{_CELL};font-weight:normal;opacity:0.75;white-space:nowrap"
+_TABLE = "border-collapse:collapse;border-top:1px solid;margin:2px 0 6px;color:inherit;font-size:inherit"
+_SHOWN = 6  # labels of a list
+_LONGEST = 60  # characters of a label
+
+
+def table(title: str, rows: Iterable[Sequence[Any]], header: Sequence[Any] = ()) -> str:
+    """A titled table of rows of at least two cells, the first of which names the row.
+
+    >>> table("a < b", [("states", 2)])
+    '<div><b>a &lt; b</b><table ...><tr><th ...>states</th><td ...>2</td></tr></table></div>'
+    """
+    parts = [f'<div><b>{escape(title)}</b><table style="{_TABLE}">']
+    if header:
+        parts.append("<tr>" + "".join(f'<th style="{_CELL}">{_text(cell)}</th>' for cell in header) + "</tr>")
+    for name, *cells in rows:
+        *first, last = (_text(cell) for cell in cells)
+        middle = "".join(f'<td style="{_CELL};white-space:nowrap">{cell}</td>' for cell in first)
+        parts.append(f'<tr><th style="{_NAME}">{_text(name)}</th>{middle}<td style="{_CELL}">{last}</td></tr>')
+    return "".join([*parts, "</table></div>"])
+
+
+def model(shown: CPOMDP) -> str:
+    """A model: its sizes, some labels, its costs and budgets."""
+    rows: list[tuple[Any, ...]] = [
+        ("states", f"{shown.n_states:,}", _some(shown.states)),
+        ("actions", f"{shown.n_actions:,}", _some(shown.actions)),
+        ("observations", f"{shown.n_observations:,}", _some(shown.observations)),
+        ("starts in", f"{int((shown.initial_belief > 0).sum()):,} states", ""),
+        ("discount", f"{shown.discount:.12g}", ""),
+    ]
+    for name, budget, cost in zip(shown.costs, shown.budget, shown.cost, strict=True):
+        rows.append(
+            (
+                "cost" if name == "cost" else f"cost {name}",
+                f"budget {_limit(budget)}",
+                f"at most {cost.max():.6g} a step",
+            )
+        )
+    return table(f"CPOMDP {shown.name}".rstrip(), rows)
+
+
+def result(shown: Result) -> str:
+    """A solver's result: bounds, and what its policy earns and spends."""
+    rows: list[tuple[Any, ...]] = [
+        (f"optimal {shown.objective}", f"between {shown.lower:.9g} and {shown.upper:.9g} (gap {shown.gap:.3g})"),
+        ("policy's reward", f"{shown.reward:.9g}"),
+    ]
+    for k, (cost, sure) in enumerate(zip(shown.cost, shown.sure_cost, strict=True)):
+        which = f" {k + 1}" if len(shown.cost) > 1 else ""
+        rows.append((f"policy's cost{which}", f"{cost:.9g} expected{_no_more(sure)}"))
+    if shown.admissible is not None:
+        rows.append(("keeps the budget", "in every history, proven" if shown.admissible else "not proven"))
+    rows.append(("policy", repr(shown.policy)))
+    rows.append(("time", f"{shown.setup_seconds + shown.seconds:.3g} s"))
+    return table(f"{shown.solver}: {shown.status}", rows)
+
+
+def policy(shown: Any, facts: Iterable[Sequence[Any]] = ()) -> str:
+    """A policy: its kind, and what it tells of itself."""
+    rows = list(facts)
+    return table(type(shown).__name__, rows[:_SHOWN] + ([("…", "")] if len(rows) > _SHOWN else []))
+
+
+def simulation(shown: Simulation) -> str:
+    """Simulated runs: means with standard errors, and how many broke a budget."""
+    rows: list[tuple[Any, ...]] = [("reward", _estimate(shown.reward), "")]
+    for name, budget, cost, spent in zip(shown.model.costs, shown.model.budget, shown.cost, shown.spent, strict=True):
+        rows.append((name, _estimate(cost), f"budget {_limit(budget)}"))
+        rows.append((f"{name} spent, by beliefs", _estimate(spent), ""))
+    if shown.model.n_costs:
+        rows.append(("violation rate", _estimate(shown.violation_rate), "of runs expected to spend more than a budget"))
+        rows.append(("overrun rate", _estimate(shown.overrun_rate), "of runs spent more than a budget"))
+    rows.append(("length", _estimate(shown.length), f"of at most {shown.steps:,} steps"))
+    return table(f"{shown.runs:,} runs of {shown.model.name or 'a model'}, seed {shown.seed}", rows)
+
+
+def verification(shown: Verification) -> str:
+    """What a second look at a policy found."""
+    rows: list[tuple[Any, ...]] = []
+    if not math.isnan(shown.reward):
+        rows.append(("reward", f"{'' if shown.note is None else 'at least '}{shown.reward:.9g}"))
+    for k, (cost, most) in enumerate(zip(shown.cost, shown.most_spent, strict=True)):
+        which = f"cost {k + 1}" if len(shown.cost) > 1 else "cost"
+        expected = "" if math.isnan(cost) else f"{cost:.9g} expected"
+        told = f"{expected}{_no_more(most)}".removeprefix(", ")
+        if told:
+            rows.append((which, told))
+    rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    if shown.note is not None:
+        rows.append(("note", shown.note))
+    if shown.problem is not None:
+        rows.insert(0, ("why", shown.problem))
+    return table("✓ verified" if shown.verified else "✗ not verified", rows)
+
+
+def evaluation(shown: Evaluation) -> str:
+    """Exact totals of a policy."""
+    which = ["cost"] if len(shown.cost) == 1 else [f"cost {k + 1}" for k in range(len(shown.cost))]
+    rows = [("reward", f"{shown.reward:.9g}"), *((n, f"{c:.9g}") for n, c in zip(which, shown.cost, strict=True))]
+    return table(f"Expected totals, ± {shown.error:.2g}", rows)
+
+
+def _some(labels: Sequence[Any]) -> str:
+    """The first few labels; a model may have a million of them, made on demand."""
+    names = [_short(str(label)) for label in islice(labels, _SHOWN)]
+    return ", ".join(names) + (", …" if len(labels) > _SHOWN else "")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _limit(budget: float) -> str:
+    return "unlimited" if budget == math.inf else f"{budget:.12g}"
+
+
+def _no_more(most: float) -> str:
+    return f", no history more than {most:.9g}" if math.isfinite(most) else ""
+
+
+def _estimate(estimate: Estimate) -> str:
+    return f"{estimate.mean:.4g}" + ("" if math.isnan(estimate.se) else f" ± {estimate.se:.2g}")
+
+
+def _text(value: Any) -> str:
+    return escape(str(value))

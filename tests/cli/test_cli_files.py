@@ -1,0 +1,109 @@
+"""Model files on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rcpomdp as rc
+
+TIGER = str(Path(__file__).parents[1] / "data" / "pomdp" / "tiger.pomdp")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:
+    assert run("convert", "ce", "ce.pomdp").err == "rcpomdp: model written to ce.pomdp\n"
+    by_name, by_file = (json.loads(run("solve", word, "--json").out) for word in ("ce", "ce.pomdp"))
+    clock = {"problem": "", "seconds": 0, "setup_seconds": 0}
+    assert by_name | clock == by_file | clock
+    assert run("solve", "ce.pomdp", "--budget", "6", "--out", "ce.rcp").code == 0
+    told = json.loads(run("info", "ce.rcp", "--json").out)
+    assert told["problem"] == {"name": "ce.pomdp", "parameters": {}}
+    assert json.loads(run("verify", "ce.rcp", "--json").out)["budget"] == [6.0]
+    assert run("verify", "ce.rcp", "--problem", "ce").code == 0
+    simulated = json.loads(run("simulate", "--policy", "ce.rcp", "--runs", "5", "--json").out)
+    assert simulated["problem"] == "ce.pomdp"
+    blind = run("simulate", "--problem", "ce.pomdp", "--policy", "blind:tunnel-B", "--runs", "5", "--json")
+    assert json.loads(blind.out)["reward"]["mean"] == 10
+
+
+def test_a_file_that_has_changed_is_another_model(run, here: Path) -> None:
+    model = rc.problems.make("ce")
+    rc.save_model("m.pomdp", model)
+    rc.save_policy("m.rcp", rc.policies.blind(model, 0), model, problem={"name": "m.pomdp"})
+    rc.save_model("m.pomdp", rc.problems.make("tiger"))
+    ran = run("verify", "m.rcp")
+    assert (ran.code, ran.out) == (2, "")
+    assert "was made for another model, 'ce', or for other parameters of it" in ran.err
+
+
+def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:
+    rc.save_model("tunnels.pomdp", rc.problems.make("tunnels"))
+    by_name, by_file = (json.loads(run("info", word, "--json").out) for word in ("tunnels", "tunnels.pomdp"))
+    assert by_file.pop("model_file") == "tunnels.pomdp"
+    assert by_file.items() <= by_name.items()
+    assert by_file.keys() == by_name.keys() - {"summary", "parameters"}
+    assert "tunnels.pomdp" in run("info", "tunnels.pomdp").out
+
+
+def test_check_tells_what_a_file_holds(run, here: Path) -> None:
+    told = json.loads(run("check", TIGER, "--json").out)
+    assert (told["states"], told["costs"]) == (2, [{"name": "listening", "budget": 3.0, "largest": 1.0}])
+    assert told["fingerprint"] == rc.load_model(TIGER).fingerprint
+    assert "cost 'listening'" in run("check", TIGER).out
+    text = "discount: 0 states: 4 actions: 1 observations: 2 start: 0 T: 0 identity T: 0 : 0 0 1 0 0 O: 0 : * 1 0"
+    Path("odd.pomdp").write_text(text)
+    told = json.loads(run("check", "odd.pomdp", "--json").out)
+    assert (told["unreachable_states"], told["unseen_observations"]) == (2, ["o1"])
+
+
+def test_check_agrees_with_the_classes_on_what_is_reached(here: Path) -> None:
+    from rcpomdp.cli.check import _unreachable
+
+    for name in ("tunnels", "crs-4-4", "tag", "hallway"):
+        model = rc.problems.make(name)
+        classes = rc.observability_classes(model)
+        assert _unreachable(model) == classes.sizes[~classes.reachable].sum()
+
+
+def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
+    assert run("convert", "tunnels", "t.pomdp", "-p", "p_correct=0.95", "--budget", "inf").code == 0
+    made = rc.load_model("t.pomdp")
+    assert made.fingerprint == rc.problems.make("tunnels", p_correct=0.95).fingerprint
+    assert made.budget.tolist() == [np.inf]
+    assert run("convert", "t.pomdp", "t.pomdp", "--budget", "2").code == 0
+    assert rc.load_model("t.pomdp").budget.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("check", "none.pomdp"), "model file 'none.pomdp' does not exist"),
+        (("solve", "none.pomdp"), "model file 'none.pomdp' does not exist"),
+        (("check", "folder.pomdp"), "'folder.pomdp' is not a file"),
+        (("check", "tiger"), "'tiger' is no model file: its name ends neither in .pomdp nor in .pomdpx"),
+        (("convert", "tiger", "x.txt"), "'x.txt' is no model file: its name ends neither in .pomdp nor in .pomdpx"),
+        (("convert", "tiger", "folder.pomdp"), "cannot write 'folder.pomdp': Is a directory"),
+        (("convert", "tiger", "none/x.pomdp"), "cannot write 'none/x.pomdp': No such file or directory"),
+        (("convert", "tigre", "x.pomdp"), "unknown problem 'tigre'; did you mean 'tiger'?"),
+        (("solve", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
+        (("info", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
+        (("solve", TIGER, "--budget", "1", "--budget", "2"), "budget has length 2, but the model has 1 cost"),
+        (("check", "bad.pomdp"), "'bad.pomdp', line 1, column 9: a model needs at least one state (in 'states: 0')"),
+    ],
+)
+def test_bad_words_get_one_sentence(run, here: Path, words: tuple[str, ...], sentence: str) -> None:
+    (here / "folder.pomdp").mkdir()
+    (here / "bad.pomdp").write_text("states: 0\n")
+    ran = run(*words)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"rcpomdp: {sentence}\n")
+    assert sorted(path.name for path in here.iterdir()) == ["bad.pomdp", "folder.pomdp"]

@@ -1,0 +1,88 @@
+"""What every step costs, taken out of costs and budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rcpomdp as rc
+from rcpomdp.policies import PlanSetPolicy
+from rcpomdp.solvers.arcs.base_cost import without_base_cost
+from rcpomdp.solvers.arcs.joint_need import jointly_infeasible
+
+
+def two_ways(budget: list[float], discount: float = 0.99) -> rc.CPOMDP:
+    """One state; a thrifty step costs (1, 2) and earns 0, a good one costs (2, 1) and earns 1."""
+    return rc.CPOMDP(
+        transition=np.ones((2, 1, 1)),
+        observation=np.ones((2, 1, 1)),
+        reward=[[0.0, 1.0]],
+        cost=[[[1.0, 2.0]], [[2.0, 1.0]]],
+        initial_belief=[1.0],
+        discount=discount,
+        budget=budget,
+    )
+
+
+def test_costs_and_budget_are_those_beyond_what_every_step_costs() -> None:
+    model = two_ways([130.0, np.inf])
+    rest, total = without_base_cost(model)
+    np.testing.assert_allclose(total, [100, 100])
+    np.testing.assert_allclose(rest.budget, [30, np.inf])
+    assert rest.cost[:, 0].tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("discount", [0.5, 0.9, 0.99])
+def test_a_budget_of_just_what_is_needed_is_one_of_nothing(discount: float) -> None:
+    model = two_ways([1 / (1 - discount), np.inf], discount)
+    assert without_base_cost(model)[0].budget[0] == 0
+    result = rc.solve(model, "arcs", time_limit=20)
+    assert result.status == "optimal"
+    assert result.lower == pytest.approx(0, abs=1e-6)
+    assert result.sure_cost[0] == pytest.approx(1 / (1 - discount))
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_results_are_told_of_the_model_itself() -> None:
+    model = two_ways([130.0, 190.0])
+    result = rc.solve(model, "arcs", time_limit=5)
+    assert result.admissible
+    assert 100 <= result.sure_cost[0] <= 130 * (1 + 1e-9)
+    assert (result.cost >= 100 * (1 - 1e-9)).all()
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_a_noisy_models_plans_are_told_of_the_model_itself() -> None:
+    hallway = rc.problems.make("hallway")
+    dear = rc.CPOMDP(
+        transition=list(hallway.transition),
+        observation=list(hallway.observation),
+        reward=hallway.reward,
+        cost=hallway.cost + 1,
+        initial_belief=hallway.initial_belief,
+        discount=hallway.discount,
+        budget=hallway.budget + 1 / (1 - hallway.discount),
+    )
+    result = rc.solve(dear, "arcs", time_limit=3)
+    assert isinstance(result.policy, PlanSetPolicy)
+    assert result.policy.model is dear
+    assert result.lower > 0.1
+    assert rc.verify(dear, result.policy, result.summary()).verified
+
+
+def test_less_than_every_step_costs_is_infeasible() -> None:
+    result = rc.solve(two_ways([99.0, np.inf]), "arcs", time_limit=5)
+    assert result.status == "infeasible"
+    assert result.needed is not None
+    assert result.needed[0] == pytest.approx(100, rel=1e-6)
+
+
+def test_budgets_that_can_be_kept_one_by_one_and_not_together() -> None:
+    model = two_ways([120.0, 120.0])
+    assert jointly_infeasible(model)
+    result = rc.solve(model, "arcs", time_limit=5)
+    assert result.status == "infeasible"
+    assert result.upper == -np.inf
+    assert result.needed is not None
+    assert (result.needed <= model.budget).all()
+    assert not jointly_infeasible(two_ways([150.0, 151.0]))

@@ -1,0 +1,154 @@
+"""Models with few beliefs: bounds from both sides that meet, and policies that keep what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import budget_reference
+import rcpomdp as rc
+import reference
+from rcpomdp.solvers.arcs.few_beliefs import few_beliefs
+from rcpomdp.solvers.arcs.free_actions import with_free_actions
+
+
+def never() -> bool:
+    return False
+
+
+def few(model: rc.CPOMDP) -> object:
+    found = few_beliefs(model, 1e9, never)
+    assert found is not None
+    return found
+
+
+def slippery(budget: float, discount: float = 0.9, cost: float = 1.0) -> rc.CPOMDP:
+    """Two states that are seen; going on earns something, costs something, and may fail."""
+    return rc.CPOMDP(
+        transition=[[[0.3, 0.7], [0.7, 0.3]], [[1.0, 0.0], [0.0, 1.0]]],
+        observation=[[[1.0, 0.0], [0.0, 1.0]]] * 2,
+        reward=[[1.0, 0.0], [3.0, 0.0]],
+        cost=[[cost, 0.0], [0.4 * cost, 0.0]],
+        initial_belief=[1.0, 0.0],
+        discount=discount,
+        budget=budget,
+    )
+
+
+@pytest.mark.parametrize("name", ["mini-hall", "cheese-maze"])
+def test_some_problems_have_few_beliefs(name: str) -> None:
+    model = rc.problems.make(name)
+    assert few(model).n_beliefs < 30  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["hallway", "crs-4-4"])
+def test_others_have_not(name: str) -> None:
+    assert few_beliefs(rc.problems.make(name), 1e9, never) is None
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.5, 1.0, 2.5, 6.0])
+def test_bounds_meet_and_the_policy_keeps_the_budget(budget: float) -> None:
+    model = slippery(budget)
+    r = rc.solve(model, "arcs", epsilon=1e-3)
+    assert r.status == "optimal"
+    assert r.lower <= r.reward + 1e-9
+    assert r.reward <= r.upper + 1e-9
+    assert (r.sure_cost <= model.spending_limit).all()
+    assert rc.verify(model, r.policy, r.summary()).verified
+    low, high = budget_reference.optimum_interval(reference.dense(model), 20_000)
+    assert r.lower <= high + 1e-9
+    assert r.upper >= low - 1e-9
+
+
+def test_more_levels_never_loosen_a_bound() -> None:
+    mdp = few(slippery(2.5))
+    before = (-np.inf, np.inf)
+    for _ in range(4):
+        for _ in range(30):
+            mdp.sweep()  # type: ignore[attr-defined]
+        now = (mdp.lower, mdp.upper)  # type: ignore[attr-defined]
+        assert before[0] <= now[0] <= now[1] <= before[1]
+        before = now
+        assert mdp.refine(1e9)  # type: ignore[attr-defined]
+
+
+def test_costs_and_budget_may_be_scaled() -> None:
+    one, other = (rc.solve(slippery(2.5 * by, cost=by), "arcs", epsilon=1e-3) for by in (1.0, 1e-12))
+    assert one.upper == pytest.approx(other.upper, abs=1e-6)
+    assert one.lower == pytest.approx(other.lower, abs=1e-6)
+
+
+def test_what_is_infeasible_is_told_with_what_suffices() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0]]],
+        observation=[[[1.0]]],
+        reward=[[1.0]],
+        cost=[[1.0]],
+        initial_belief=[1.0],
+        discount=0.5,
+        budget=1.9,
+    )
+    r = rc.solve(model, "arcs")
+    assert r.status == "infeasible"
+    assert r.suffices == pytest.approx([2.0])
+    assert r.needed == pytest.approx([2.0])
+
+
+def test_the_sure_cost_is_that_of_the_rarest_history() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1e-3, 1.0 - 1e-3], [0.0, 1.0]]],
+        observation=[[[1.0, 0.0], [0.0, 1.0]]],
+        reward=[[1.0], [0.0]],
+        cost=[[1.0], [0.0]],
+        initial_belief=[1.0, 0.0],
+        discount=0.9,
+        budget=9.999,
+    )
+    mdp = few(model)
+    *_, sure = mdp.controller()  # type: ignore[attr-defined]
+    assert sure == pytest.approx([10.0], rel=1e-12)
+
+
+# Budgets of nothing
+
+
+def hidden(budget: float) -> rc.CPOMDP:
+    """Which of two states it is cannot be seen; the second action costs in one of them, and pays in both."""
+    return rc.CPOMDP(
+        transition=[[[0.6, 0.4], [0.4, 0.6]]] * 2,
+        observation=[[[0.8, 0.2], [0.3, 0.7]]] * 2,
+        reward=[[0.0, 5.0], [1.0, 5.0]],
+        cost=[[0.0, 0.0], [0.0, 1e-6]],
+        initial_belief=[1.0, 0.0],
+        discount=0.95,
+        budget=budget,
+    )
+
+
+def test_what_may_cost_something_is_out_of_the_question() -> None:
+    model = hidden(0.0).with_initial_belief([0.5, 0.5])
+    r = rc.solve(model, "arcs", time_limit=30)
+    assert r.status == "optimal"
+    assert rc.verify(model, r.policy, r.summary()).verified
+    assert rc.simulate(model, r.policy, runs=50, steps=60, seed=0).spent[0].mean == 0.0
+
+
+def test_where_nothing_is_free_the_numbers_are_those_of_the_model() -> None:
+    model = hidden(0.0).with_initial_belief([0.5, 0.5])
+    costly = model._changed(arrays=model.arrays._replace(cost=model.cost + 1.0))
+    r = rc.solve(costly, "arcs", time_limit=5)
+    assert r.status == "infeasible"
+    assert r.reward == pytest.approx(rc.evaluate(costly, r.policy).reward)
+
+
+def test_free_actions_change_nothing_without_a_budget_of_nothing() -> None:
+    model = hidden(1.0)
+    assert with_free_actions(model) is model
+
+
+def test_a_class_whose_supports_disagree_keeps_its_costs() -> None:
+    model = hidden(0.0)
+    changed = with_free_actions(model)
+    assert np.array_equal(changed.cost, model.cost)  # the start and what follows share a class
+    later = model.with_initial_belief([0.5, 0.5])
+    assert with_free_actions(later).cost[0, :, 1].tolist() == [1.0, 1.0]

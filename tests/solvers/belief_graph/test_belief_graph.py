@@ -1,0 +1,698 @@
+"""The engine's bounds, beliefs, rays and plans against plain NumPy, on random models and odd ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rcpomdp as rc
+import reference
+from rcpomdp.kernels.belief_graph.plans import ACTION, LINKS, OLDER, VALUES
+from rcpomdp.kernels.belief_graph.store import BASE, CLASS, HI, LO, NONE, PLAN, POINT, PROBS, SIZE, STATES, TIP, WEIGHT
+from rcpomdp.model import beliefs
+from rcpomdp.solvers.belief_graph import search as engine_module
+from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_belief, random_model, rngs
+
+SETTINGS = settings(derandomize=True, deadline=None, max_examples=120)
+NEAR_ONE = 1 - np.exp(-14)
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "no rays": {"rays": False},
+    "all rays": {"least_weight": 1e-4},
+    "no sawtooth": {"sawtooth": False},
+    "backups alone": {"sawtooth": False, "rays": False},
+    "all points": {"least_drop": 0.0},
+    "no classes": {"classes": False},
+    "no fib": {"fib": False},
+    "all actions": {"lazy_actions": False},
+    "nothing forgotten": {"forget": False},
+    "sharp targets": {"share": 0.0, "wide_share": 0.0},
+    "blunt targets": {"share": 0.9, "wide_share": 0.9},
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgetful() -> Iterator[None]:
+    """Small models make few plans: look for idle ones early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine_module, "_FIRST_FORGET", 10)
+        yield
+
+
+class Found:
+    """What an engine holds, as plain arrays in the engine's numbering of states."""
+
+    def __init__(self, case: Dense, engine: Engine) -> None:
+        s, n = engine.store, engine.sizes[0]
+        self.engine = engine
+        self.case = reference.renumbered(case, engine.classes.order)
+        self.gain = gain_of(self.case, engine.objective)
+        self.tolerance = reference.tolerance(case, np.concatenate([self.gain[None], case.R[None], case.C]))
+        self.info, self.value = s.info[:n], s.value[:n]
+        self.beliefs = np.zeros((n, case.model.n_states))
+        for i, (states, probs, size) in enumerate(self.info[:, [STATES, PROBS, SIZE]]):
+            self.beliefs[i, s.state[states : states + size]] = s.prob[probs : probs + size]
+
+    def edges(self, i: int, a: int) -> list[tuple[int, float, int]]:
+        """(observation, probability, belief) of an expanded action."""
+        s = self.engine.store
+        first = s.edge[i, a]
+        last = first + s.degree[i, a]
+        return [(int(s.edge_obs[e]), float(s.edge_prob[e]), int(s.edge_child[e])) for e in range(first, last)]
+
+    def vectors(self, plan: int) -> np.ndarray:
+        """A plan's vectors [rows, size of its class]."""
+        g, start = self.engine.plans, self.engine.space.start
+        cls = g.info[plan, CLASS]
+        rows, size = len(self.engine.space.gain), start[cls + 1] - start[cls]
+        at = g.info[plan, VALUES]
+        return g.value[at : at + rows * size].reshape(rows, size)
+
+    def followers(self, plan: int) -> dict[int, int]:
+        """The plan that follows each observation."""
+        g, x = self.engine.plans, self.engine.space
+        pair = g.info[plan, CLASS] * self.case.model.n_actions + g.info[plan, ACTION]
+        seen = x.seen_obs[x.seen_ptr[pair] : x.seen_ptr[pair + 1]]
+        links = g.link[g.info[plan, LINKS] :]
+        return {int(o): int(links[f]) for f, o in enumerate(seen)}
+
+    def plans(self) -> list[int]:
+        """All plans of classes that can be reached."""
+        classes = self.engine.plans.info[: self.engine.sizes[1], CLASS]
+        return np.flatnonzero(self.engine.classes.reachable[classes]).tolist()
+
+
+def gain_of(case: Dense, objective: Objective) -> np.ndarray:
+    return objective.reward * case.R - np.tensordot(objective.costs, case.C, axes=1)
+
+
+@st.composite
+def objectives(draw: st.DrawFn, case: Dense) -> Objective:
+    """The reward, a cost (ties broken by reward or not), or R − λ·C."""
+    n_costs = case.model.n_costs
+    kind = draw(st.sampled_from(("reward", "cost", "both")), label="objective") if n_costs else "reward"
+    if kind == "reward":
+        return Objective(1.0, np.zeros(n_costs))
+    if kind == "cost":
+        k = draw(st.integers(0, n_costs - 1), label="cost")
+        return Objective(draw(st.sampled_from((0.0, 1e-6)), label="tie break"), np.eye(n_costs)[k])
+    weights = [draw(st.sampled_from((0.0, 0.5, 3.0)), label="weight") for _ in range(n_costs)]
+    return Objective(1.0, np.array(weights))
+
+
+def variants() -> st.SearchStrategy[EngineOptions]:
+    return st.sampled_from(list(VARIANTS)).map(lambda name: EngineOptions(**VARIANTS[name]))
+
+
+def models(discounts: Sequence[float] = DISCOUNTS, n_costs: int | None = None) -> st.SearchStrategy[Dense]:
+    """Models that keep a search busy, and some odd ones."""
+    lively = lively_models([d for d in discounts if d > 0], n_costs)
+    return st.one_of(
+        lively, lively, lively, cpomdps(max_states=5, max_observations=3, discounts=discounts, n_costs=n_costs)
+    )
+
+
+def searched(case: Dense, objective: Objective, options: EngineOptions, *, epsilon: float, work: int) -> Engine:
+    engine = Engine(case.model, objective, options)
+    engine.search(epsilon, work)
+    return engine
+
+
+# Bounds
+
+
+@SETTINGS
+@given(st.data(), models(), variants())
+def test_bounds_enclose_the_value_found_by_expansion(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+    objective = data.draw(objectives(case))
+    gain = gain_of(case, objective)
+    low, high = reference.value_interval(case, gain, case.model.initial_belief)
+    loose = reference.tolerance(case, gain)
+    engine = Engine(case.model, objective, options)
+    for work in (0, 100, 1000, 10_000):
+        engine.search(1e-6, work)
+        assert engine.lower <= high + loose
+        assert engine.upper >= low - loose
+        assert engine.lower <= engine.upper + loose
+
+
+@settings(SETTINGS, max_examples=40)
+@given(lively_models((0.5, 0.75)))
+def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None:
+    """Both sides are tight, so that little room is left to be wrong in."""
+    engine = searched(case, Objective(1.0, np.zeros(case.model.n_costs)), EngineOptions(), epsilon=1e-3, work=300_000)
+    found = Found(case, engine)
+    points = found.beliefs[:150]
+    attained = (points @ reference.point_vectors(found.case, found.gain, points, sweeps=70).T).max(axis=1)
+    assert attained[0] <= engine.upper + 1e-9
+    assert attained[0] >= engine.lower - 0.05
+    assert engine.upper - engine.lower <= 0.3
+    assert (attained <= found.value[:150, HI] + 1e-9).all()
+
+
+@settings(SETTINGS, max_examples=40)
+@given(st.data(), models((0.5, 0.95)))
+def test_every_option_gives_bounds_that_move_one_way_and_overlap(data: st.DataObject, case: Dense) -> None:
+    objective = data.draw(objectives(case))
+    gain = gain_of(case, objective)
+    low, high = reference.value_interval(case, gain, case.model.initial_belief)
+    loose = reference.tolerance(case, gain)
+    for options in VARIANTS.values():
+        engine = Engine(case.model, objective, EngineOptions(**options))
+        before = np.array([[np.inf, -np.inf]])
+        for work in (0, 30, 30, 300, 3000, 10_000):
+            engine.search(1e-6, work)
+            now = engine.store.value[: engine.sizes[0], [HI, LO]].copy()
+            old = now[: len(before)]
+            assert (old[:, 0] <= before[:, 0]).all()
+            assert (old[:, 1] >= before[:, 1]).all()
+            before = now
+        low, high = max(low, engine.lower), min(high, engine.upper)
+        assert low <= high + loose, options
+
+
+@settings(SETTINGS, max_examples=40)
+@given(st.data(), lively_models((0.8, 0.95)), variants())
+def test_bounds_hold_at_every_belief(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+    """No policy does better than an upper bound at any belief of the store, tips of rays included."""
+    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-5, work=10_000))
+    some = found.beliefs[:: 1 + len(found.beliefs) // 80]
+    attained = (found.beliefs @ reference.point_vectors(found.case, found.gain, some, sweeps=60).T).max(axis=1)
+    assert (attained <= found.value[:, HI] + found.tolerance).all()
+    assert (found.value[:, LO] <= found.value[:, HI] + found.tolerance).all()
+    best = found.beliefs[: len(some)] @ reference.solve_mdp(found.case.T, found.gain.T, case.model.discount)[1]
+    assert (found.value[: len(some), LO] <= best + found.tolerance).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_model_that_ends_has_tight_bounds_near_discount_one(seed: int) -> None:
+    """Everything ends for sure, so that the value is no larger than with a discount that is not near 1."""
+    rng = np.random.default_rng(seed)
+    case = random_model(rng, n_states=5, n_actions=2, n_observations=2, n_terminal=1, discount=NEAR_ONE, density=1.0)
+    low, high = reference.value_interval(case, case.R, case.model.initial_belief, size=300)
+    engine = searched(case, Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=1e-3, work=300_000)
+    assert engine.lower <= high + 1e-6
+    assert engine.upper >= low - 1e-6
+    assert abs(engine.upper) < 1e3
+
+
+# Beliefs and rays
+
+
+def check_store(found: Found) -> int:
+    """Each belief is a distribution within one class and stands there once; edges are Bayes' rule; rays mix."""
+    engine, b = found.engine, found.beliefs
+    np.testing.assert_allclose(b.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    class_of = engine.space.class_of
+    for i in range(len(b)):
+        support = np.flatnonzero(b[i])
+        assert len(support) == found.info[i, SIZE]
+        assert (class_of[support] == found.info[i, CLASS]).all()
+    for i in range(len(b)):  # none of the later ones is the same but for rounding
+        assert not (np.abs(b[i + 1 :] - b[i]) <= 1e-14 * b[i]).all(axis=1).any()
+    expanded = np.argwhere(engine.store.edge[: len(b)] != NONE)
+    assert len(expanded) or engine.trials == 0
+    for i, a in expanded[:: 1 + len(expanded) // 300]:
+        support = np.flatnonzero(b[i]).astype(np.int32)
+        expected = beliefs.branches(engine.ordered, beliefs.Belief(support, b[i, support]), int(a))
+        edges = {o: (p, child) for o, p, child in found.edges(i, a)}
+        assert sorted(edges) == [branch.observation for branch in expected]
+        for o, p, belief in expected:
+            assert edges[o][0] == pytest.approx(p, rel=1e-9)
+            np.testing.assert_allclose(b[edges[o][1]], belief.dense(b.shape[1]), rtol=1e-9, atol=1e-300)
+    with_ray = np.flatnonzero(found.info[:, BASE] != NONE)
+    weight = found.value[with_ray, WEIGHT][:, None]
+    assert ((weight > 0) & (weight < 1)).all()
+    mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
+    np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=1e-9)
+    assert (found.info[with_ray, CLASS] == found.info[found.info[with_ray, BASE], CLASS]).all()
+    return len(with_ray)
+
+
+@SETTINGS
+@given(st.data(), models(), variants())
+def test_the_store_is_sound(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-6, work=5_000))
+    n_rays = check_store(found)
+    assert options.rays or not n_rays
+    assert found.engine.root == 0
+    np.testing.assert_array_equal(found.beliefs[0], case.model.initial_belief[found.engine.classes.order])
+
+
+@pytest.mark.parametrize("least_weight", [0.02, 1e-6])
+def test_noisy_models_have_rays_that_mix(least_weight: float) -> None:
+    n_rays = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        case = random_model(rng, 4, 2, 3, 0, density=1.0, deterministic=0.0, discount=0.9)
+        options = EngineOptions(least_weight=least_weight)
+        n_rays += check_store(Found(case, searched(case, Objective(1.0, np.zeros(0)), options, epsilon=0, work=10_000)))
+    assert n_rays > 1000
+
+
+def test_rays_mix_where_a_belief_follows_itself() -> None:
+    """Under action 1 and observation 0 the uniform belief stays, while the ends of its ray move.
+
+    Looking from (0.7, 0.3) leads to the uniform belief. If its ray is replaced by one that comes back to it, what it
+    hands on to its other successors must still be the ray that their ends belong to.
+    """
+    n_rays = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p, q, share, *heard = rng.uniform(0.05, 0.95, 5)
+        move = np.array([[p, 1 - p], [q, 1 - q]])
+        silent = share / move.sum(axis=0) * move.sum(axis=0).min()  # p(silence, s' | uniform) is the same for both s'
+        model = rc.CPOMDP(
+            transition=[np.eye(2), move],
+            observation=[
+                [[0.3, 0.5, 0.2], [0.7, 0.1, 0.2]],
+                np.stack([silent, (1 - silent) * heard, (1 - silent) * (1 - np.array(heard))], axis=1),
+            ],
+            reward=rng.integers(-5, 6, (2, 2)),
+            initial_belief=[0.7, 0.3],
+            discount=0.9,
+        )
+        case = reference.dense(model)
+        found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=1e-4, work=10_000))
+        n_rays += check_store(found)
+    assert n_rays > 500
+
+
+@pytest.mark.parametrize("difference", [1e-6, 1e-9, 1e-10, 1e-11, 1e-13])
+def test_rays_mix_when_observations_nearly_agree(difference: float) -> None:
+    """What a tip leaves out must be rounding, not a state that is only a little more likely than the least one."""
+    heard = np.array([0.3, 0.3 * (1 + difference), 0.6])
+    model = rc.CPOMDP(
+        transition=[np.eye(3), [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]],
+        observation=[np.stack([heard, 1 - heard], axis=1)] * 2,
+        reward=[[1, 0], [0, 3], [2, -1]],
+        initial_belief=[0.2, 0.5, 0.3],
+        discount=0.9,
+    )
+    case = reference.dense(model)
+    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=0, work=20_000))
+    assert check_store(found) > 10
+    with_ray = np.flatnonzero(found.info[:, BASE] != NONE)
+    weight, b = found.value[with_ray, WEIGHT][:, None], found.beliefs
+    mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
+    np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=2e-11)
+
+
+@pytest.mark.parametrize("options", [{}, {"least_drop": 0.0, "lazy_actions": False}], ids=["as it is", "all points"])
+def test_the_store_survives_growth(options: dict[str, Any]) -> None:
+    case = random_model(np.random.default_rng(0), 4, 2, 3, 1, density=1.0, deterministic=0.0, discount=0.9)
+    engine = Engine(case.model, Objective(1.0, np.zeros(1)), EngineOptions(**options))
+    room, small = engine.memory, len(engine.store.info)
+    engine.search(0, 100_000)
+    assert engine.sizes[0] > small
+    assert engine.memory > room
+    assert engine.store.table.shape[1] >= 2 * len(engine.store.info)
+    found = Found(case, engine)
+    assert check_store(found) > 100
+    check_lists(found)
+
+
+# Plans
+
+
+def check_plans(found: Found) -> None:
+    """Vectors of every plan are what the plan graph accumulates, at every state of the plan's class."""
+    engine, case, gamma = found.engine, found.case, found.case.model.discount
+    plans, start = found.plans(), engine.space.start
+    only_reward = not case.model.n_costs and engine.objective.reward == 1
+    keeps = [case.R] if only_reward else [found.gain, case.R, *case.C]
+    assert len(engine.space.gain) == len(keeps)
+    first = dict(zip(plans, np.cumsum([0] + [found.vectors(p).shape[1] for p in plans])[:-1].tolist(), strict=True))
+    n = sum(found.vectors(p).shape[1] for p in plans)
+    chain, gain, claimed = np.zeros((n, n)), np.empty((n, len(keeps))), np.empty((n, len(keeps)))
+    for plan in plans:
+        cls, a = engine.plans.info[plan, [CLASS, ACTION]]
+        members = slice(start[cls], start[cls + 1])
+        rows = slice(first[plan], first[plan] + start[cls + 1] - start[cls])
+        gain[rows] = np.stack([g[members, a] for g in keeps], axis=1)
+        claimed[rows] = found.vectors(plan).T
+        step = case.T[a][members]  # [size, S]
+        left = np.ones(len(case.R))
+        for o, after in found.followers(plan).items():
+            c = engine.plans.info[after, CLASS]
+            there = slice(start[c], start[c + 1])
+            columns = slice(first[after], first[after] + start[c + 1] - start[c])
+            chain[rows, columns] += step[:, there] * case.Z[a][there, o]
+            left[there] -= case.Z[a][there, o]
+        # Whatever can be observed has a successor in the class it leads to.
+        np.testing.assert_allclose(left[step.any(axis=0)], 0.0, rtol=0, atol=1e-12)
+    exact = np.linalg.solve(np.eye(n) - gamma * chain, gain)
+    np.testing.assert_allclose(claimed, exact, rtol=0, atol=found.tolerance)
+
+
+def check_lists(found: Found) -> None:
+    """Beliefs point at the plan they take their bound from, and lists of plans and points run from young to old."""
+    engine = found.engine
+    with_plan = np.flatnonzero(found.info[:, PLAN] != NONE)
+    for i in with_plan:
+        plan, cls = found.info[i, PLAN], found.info[i, CLASS]
+        assert engine.plans.info[plan, CLASS] == cls
+        here = found.beliefs[i, engine.space.start[cls] : engine.space.start[cls + 1]]
+        assert found.vectors(plan)[0] @ here == pytest.approx(found.value[i, LO], abs=found.tolerance)
+    for cls in range(engine.classes.n_classes):
+        plan, listed = engine.plans.newest[cls], []
+        while plan != NONE:
+            assert engine.plans.info[plan, CLASS] == cls
+            listed.append(int(plan))
+            plan = engine.plans.info[plan, OLDER]
+        assert listed == sorted(set(listed), reverse=True)
+        assert engine.plans.default[cls] in listed
+        assert set(found.info[with_plan][found.info[with_plan, CLASS] == cls, PLAN]) <= set(listed)
+        point, points = engine.store.newest[cls], []
+        while point != NONE:
+            points.append(int(engine.store.point[point]))
+            assert found.info[points[-1], POINT] == point
+            assert engine.store.older[point] < point
+            point = engine.store.older[point]
+        assert sorted(points) == np.flatnonzero((found.info[:, POINT] != NONE) & (found.info[:, CLASS] == cls)).tolist()
+
+
+@SETTINGS
+@given(st.data(), models(), variants())
+def test_vectors_are_what_the_plan_graph_accumulates(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-4, work=2000))
+    check_plans(found)
+    check_lists(found)
+
+
+@pytest.mark.parametrize("forget", [True, False])
+def test_idle_plans_leave_the_lists_but_not_the_graph(forget: bool) -> None:
+    case = reference.dense(rc.problems.make("tiger", discount=0.95))
+    options = EngineOptions(forget=forget)
+    found = Found(case, searched(case, Objective(1.0, np.zeros(1)), options, epsilon=0.01, work=100_000))
+    listed, plan = 0, found.engine.plans.newest[0]
+    while plan != NONE:
+        listed, plan = listed + 1, found.engine.plans.info[plan, OLDER]
+    assert found.engine.sizes[1] > 50
+    assert (listed < found.engine.sizes[1]) == forget
+    check_lists(found)
+    check_plans(found)
+
+
+def sure_costs_hold(found: Found, plan: int, start: np.ndarray, depth: int) -> None:
+    """Follow a plan through all observations and compare what was spent with what it promised."""
+    case, sure = found.case, found.engine.plans.sure[plan]
+    front = [(start, plan, np.zeros(case.model.n_costs))]
+    for t in range(depth):
+        following = []
+        for b, at, spent in front:
+            a = found.engine.plans.info[at, ACTION]
+            after = spent + case.model.discount**t * (b @ case.C[:, :, a].T)
+            assert (after <= sure + 1e-9).all()
+            followers = found.followers(at)
+            following += [(b_next, followers[o], after) for o, _, b_next in reference.branches(case, b, a)]
+        front = following[:150]
+
+
+@SETTINGS
+@given(st.data(), models((0.5, 0.95), n_costs=2), variants(), rngs())
+def test_no_history_exceeds_a_plans_sure_cost(
+    data: st.DataObject, case: Dense, options: EngineOptions, rng: np.random.Generator
+) -> None:
+    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-4, work=3000))
+    engine = found.engine
+    sure_costs_hold(found, engine.best_plan, found.beliefs[engine.root], depth=7)
+    reachable = [engine.best_plan]
+    for plan in reachable:
+        reachable += [p for p in found.followers(plan).values() if p not in reachable]
+    for plan in reachable[:15]:
+        cls = engine.plans.info[plan, CLASS]
+        members = np.arange(engine.space.start[cls], engine.space.start[cls + 1])
+        anywhere = np.zeros(case.model.n_states)
+        anywhere[members] = random_belief(rng, len(members))
+        sure_costs_hold(found, plan, anywhere, depth=4)
+        peak = found.case.C[:, members, engine.plans.info[plan, ACTION]].max(axis=1)
+        worst = np.max([engine.plans.sure[p] for p in found.followers(plan).values()], axis=0)
+        if plan >= engine.classes.n_classes * case.model.n_actions:  # blind ones are rounded up
+            np.testing.assert_allclose(engine.plans.sure[plan], peak + case.model.discount * worst, rtol=1e-12)
+
+
+def test_sure_cost_is_no_maximum_over_trajectories() -> None:
+    """One of two states costs 1 now, the other 1 later: no trajectory pays both, a belief pays ½ + γ.
+
+    What is observed in between rules out the state that weighed in before.
+    """
+    gamma = 0.9
+    T = np.zeros((1, 5, 5))
+    T[0, [0, 1, 2, 3, 4], [2, 3, 4, 4, 4]] = 1
+    Z = np.zeros((1, 5, 3))
+    Z[0, [0, 1, 2, 3, 4], [0, 0, 1, 2, 0]] = 1
+    model = rc.CPOMDP(
+        transition=T,
+        observation=Z,
+        reward=np.zeros((5, 1)),
+        cost=[[1], [0], [0], [1], [0]],
+        initial_belief=[0.5, 0.5, 0, 0, 0],
+        discount=gamma,
+    )
+    engine = searched(reference.dense(model), Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=0, work=1000)
+    sure = engine.plans.sure[engine.best_plan, 0]
+    assert sure >= 0.5 + gamma > max(1, gamma)
+    assert sure == pytest.approx(1 + gamma)
+    _, cost, sure_cost = engine.best_totals()
+    assert cost == pytest.approx([0.5 + 0.5 * gamma])
+    assert sure_cost == pytest.approx([1 + gamma])
+
+
+# Other objectives
+
+
+@settings(SETTINGS, max_examples=40)
+@given(models((0.5, 0.95), n_costs=2), variants())
+def test_another_objective_on_the_same_engine(case: Dense, options: EngineOptions) -> None:
+    engine = searched(case, Objective(1.0, np.zeros(2)), options, epsilon=1e-4, work=3000)
+    for objective in (
+        Objective(1.0, np.array([0.5, 2.0])),
+        Objective(0.0, np.array([1.0, 0.0])),
+        Objective(1.0, np.zeros(2)),
+    ):
+        gain = gain_of(case, objective)
+        loose = reference.tolerance(case, np.concatenate([gain[None], case.R[None], case.C]))
+        low, high = reference.value_interval(case, gain, case.model.initial_belief)
+        cold = searched(case, objective, options, epsilon=1e-4, work=3000)
+        engine.retarget(objective)
+        for work in (0, 100, 3000):
+            engine.search(1e-4, work)
+            assert max(low, cold.lower) <= engine.upper + loose
+            assert engine.lower <= min(high, cold.upper) + loose
+        found = Found(case, engine)
+        check_lists(found)
+        for plan in found.plans():
+            rows = found.vectors(plan)
+            weighed = objective.reward * rows[1] - objective.costs @ rows[2:]
+            np.testing.assert_allclose(rows[0], weighed, rtol=0, atol=loose)
+    check_store(found)
+    if engine.sizes[1] <= 300:
+        check_plans(found)
+
+
+def test_an_engine_without_costs_goes_on_with_its_reward() -> None:
+    case = random_model(np.random.default_rng(0), n_costs=0)
+    engine = searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=1000)
+    before = (engine.lower, engine.upper, engine.sizes)
+    engine.retarget(Objective(1.0, np.zeros(0)))
+    assert (engine.lower, engine.upper, engine.sizes) == before
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 3.0])
+def test_a_share_of_the_reward_is_an_objective_without_costs(share: float) -> None:
+    case = random_model(np.random.default_rng(7), 3, 2, 2, 0, density=1.0, deterministic=0.0, discount=0.5)
+    low, high = reference.value_interval(case, case.R, case.model.initial_belief, size=300)
+    engine = searched(case, Objective(share, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=10_000)
+    assert engine.lower <= share * high + 1e-9
+    assert engine.upper >= share * low - 1e-9
+    assert engine.upper - engine.lower <= 0.1
+    check_plans(Found(case, engine))
+    reward, cost, sure = engine.best_totals()
+    assert reward == pytest.approx(engine.lower / share if share else reward)
+    assert cost.shape == sure.shape == (0,)
+
+
+# The search as a whole
+
+
+def test_the_search_has_no_random_choices() -> None:
+    case = random_model(np.random.default_rng(3), 5, 3, 3, 1, density=1.0, deterministic=0.0)
+    runs = []
+    for _ in range(2):
+        engine, steps = Engine(case.model, Objective(1.0, np.array([0.3]))), []
+        for work in (100, 1000, 10_000, 30_000):
+            engine.search(1e-9, work)
+            steps.append((engine.lower, engine.upper, engine.sizes, engine.trials, engine.work))
+        runs.append((steps, engine.store.value[: engine.sizes[0]].tobytes(), engine.policy().actions.tolist()))
+    assert runs[0] == runs[1]
+    assert runs[0][0][0] != runs[0][0][-1]
+
+
+def test_work_and_epsilon_stop_a_search() -> None:
+    case = random_model(np.random.default_rng(3), 4, 2, 2, 0, density=1.0, deterministic=0.0, discount=0.8)
+    engine = Engine(case.model, Objective(1.0, np.zeros(0)))
+    start = (engine.lower, engine.upper, engine.sizes, engine.work)
+    engine.search(1e-9, 0)
+    assert (engine.lower, engine.upper, engine.sizes, engine.work) == start
+    engine.search(1e6, 10**9)
+    assert (engine.lower, engine.upper, engine.sizes, engine.work) == start
+    engine.search(1e-9, 1000)
+    assert 1000 <= engine.work - start[-1] < 100_000
+    assert engine.upper - engine.lower > 0.3
+    engine.search(0.3, 10**7)
+    assert 0.1 < engine.upper - engine.lower <= 0.3
+
+
+# Odd models
+
+
+def one_of_each(**changes: Any) -> rc.CPOMDP:
+    parts = {
+        "transition": [[[1.0]]],
+        "observation": [[[1.0]]],
+        "reward": [[2.0]],
+        "initial_belief": [1.0],
+        "discount": 0.75,
+    }
+    return rc.CPOMDP(**(parts | changes))
+
+
+def solved(model: rc.CPOMDP, work: int = 100_000) -> Found:
+    case = reference.dense(model)
+    engine = searched(case, Objective(1.0, np.zeros(model.n_costs)), EngineOptions(), epsilon=1e-9, work=work)
+    found = Found(case, engine)
+    check_store(found)
+    check_lists(found)
+    if engine.sizes[1] <= 400:
+        check_plans(found)
+    return found
+
+
+def test_one_state_one_action_one_observation() -> None:
+    found = solved(one_of_each(cost=[[1.0]]))
+    assert found.engine.lower == pytest.approx(8)
+    assert found.engine.upper == pytest.approx(8)
+    reward, cost, sure = found.engine.best_totals()
+    assert (reward, cost, sure) == (pytest.approx(8), pytest.approx([4]), pytest.approx([4]))
+    policy = found.engine.policy()
+    assert policy.actions.tolist() == [0]
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5, NEAR_ONE])
+def test_one_state_with_three_actions(discount: float) -> None:
+    model = one_of_each(
+        transition=[[[1.0]]] * 3, observation=[[[1.0]]] * 3, reward=[[1.0, 3.0, -2.0]], discount=discount
+    )
+    engine = solved(model).engine
+    assert engine.lower == pytest.approx(3 / (1 - discount))
+    assert engine.upper == pytest.approx(3 / (1 - discount))
+    assert engine.policy().actions[0] == 1
+
+
+@SETTINGS
+@given(cpomdps(max_states=5, max_actions=1, max_observations=1, discounts=(0.0, 0.5, 0.95)))
+def test_without_choice_the_value_is_that_of_the_chain(case: Dense) -> None:
+    value = case.model.initial_belief @ reference.blind_vectors(case, case.R)[0]
+    engine = solved(case.model).engine
+    assert engine.lower == pytest.approx(value, abs=1e-6)
+    assert engine.upper >= value - 1e-9
+    np.testing.assert_allclose(
+        engine.best_totals()[1],
+        [case.model.initial_belief @ reference.blind_vectors(case, c)[0] for c in case.C],
+        rtol=0,
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("n_costs", [0, 1])
+def test_unreachable_states_play_no_part(n_costs: int) -> None:
+    """States that pay or cost a fortune, but that nothing leads to."""
+    small = random_model(np.random.default_rng(5), 3, 2, 2, n_costs, density=1.0, deterministic=0.0, discount=0.5)
+    T, Z = np.zeros((2, 6, 6)), np.zeros((2, 6, 2))
+    T[:, :3, :3], Z[:, :3] = small.T, small.Z
+    T[:, 3:], Z[:, 3:] = 1 / 6, 1 / 2  # they lead anywhere
+    R = np.concatenate([small.R, np.full((3, 2), 1e6)])
+    C = np.concatenate([small.C, np.full((n_costs, 3, 2), 1e6)], axis=1)
+    large = rc.CPOMDP(
+        transition=T,
+        observation=Z,
+        reward=R,
+        cost=C if n_costs else None,
+        initial_belief=np.concatenate([small.model.initial_belief, np.zeros(3)]),
+        discount=0.5,
+    )
+    expected, engine = solved(small.model, 30_000).engine, solved(large, 30_000).engine
+    assert not engine.classes.reachable.all()
+    loose = 1e-6 + expected.upper - expected.lower + engine.upper - engine.lower
+    assert loose < 0.1
+    assert engine.lower == pytest.approx(expected.lower, abs=loose)
+    assert engine.upper == pytest.approx(expected.upper, abs=loose)
+    assert (engine.best_totals()[2] <= small.C.max(initial=0) / 0.5 * (1 + 1e-9)).all()
+
+
+def test_all_states_terminal() -> None:
+    model = rc.CPOMDP(
+        transition=[np.eye(3)] * 2,
+        observation=[np.ones((3, 1))] * 2,
+        reward=np.zeros((3, 2)),
+        cost=np.zeros((3, 2)),
+        initial_belief=[0.2, 0.3, 0.5],
+        discount=0.95,
+    )
+    engine = solved(model).engine
+    assert (engine.lower, engine.upper) == (0.0, 0.0)
+    assert engine.best_totals()[2].tolist() == [0.0]
+
+
+def test_no_reward_at_all() -> None:
+    case = random_model(np.random.default_rng(1), n_states=4, n_observations=2, discount=0.95)
+    found = solved(case.model._changed(arrays=case.model.arrays._replace(reward=np.zeros_like(case.R))))
+    assert found.engine.lower == pytest.approx(0, abs=1e-12)
+    assert found.engine.upper == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e-9])
+def test_huge_and_tiny_rewards_are_only_a_matter_of_scale(scale: float) -> None:
+    case = random_model(np.random.default_rng(2), 4, 2, 2, 1, density=1.0, deterministic=0.0, discount=0.9)
+    scaled = case.model._changed(arrays=case.model.arrays._replace(reward=case.R * scale))
+    plain = searched(case, Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=1e-4, work=20_000)
+    other = Engine(scaled, Objective(1.0, np.zeros(1)))
+    other.search(1e-4 * scale, 20_000)
+    low, high = reference.value_interval(case, case.R, case.model.initial_belief)
+    assert low * scale <= other.upper + 1e-9 * scale
+    assert other.lower <= high * scale + 1e-9 * scale
+    assert other.lower == pytest.approx(plain.lower * scale, rel=1e-3)
+    assert other.upper == pytest.approx(plain.upper * scale, rel=1e-3)
+    check_plans(Found(reference.dense(scaled), other))
+
+
+def test_five_costs() -> None:
+    case = random_model(np.random.default_rng(4), 3, 2, 2, 5, discount=0.9)
+    weights = np.array([0.1, 0.0, 2.0, 0.5, 1.0])
+    engine = searched(case, Objective(1.0, weights), EngineOptions(), epsilon=1e-4, work=3000)
+    found = Found(case, engine)
+    check_plans(found)
+    sure_costs_hold(found, engine.best_plan, found.beliefs[engine.root], depth=6)
+    reward, cost, sure = engine.best_totals()
+    assert cost.shape == sure.shape == (5,)
+    assert (cost <= sure + 1e-9).all()
+    assert reward - weights @ cost == pytest.approx(engine.lower, abs=1e-9)
+
+
+def test_many_observations_and_actions() -> None:
+    """More of them than there is room for at first."""
+    case = random_model(np.random.default_rng(6), 3, 40, 500, 0, density=1.0, deterministic=0.0, discount=0.5)
+    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=0.1, work=200_000))
+    assert found.engine.sizes[0] > 1024
+    check_store(found)
+    check_lists(found)
+    high = case.model.initial_belief @ reference.solve_mdp(case.T, case.R.T, 0.5)[1]
+    assert reference.blind_vectors(case, case.R).min() <= found.engine.lower <= found.engine.upper <= high + 1e-6

@@ -1,0 +1,265 @@
+"""The point-based search over beliefs and budget levels: bounds, options and plan sets against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import budget_reference
+import rcpomdp as rc
+import reference
+from random_cases import random_case
+from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
+from rcpomdp.policies import PlanSetPolicy
+from rcpomdp.solvers.belief_graph.search import Objective
+from rcpomdp.solvers.clock import Slices
+from rcpomdp.solvers.pointbased import PointBasedSearch, SearchOptions
+from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
+from rcpomdp.solvers.pointbased.noise import is_noisy
+from rcpomdp.solvers.pointbased.policy import plan_set
+from rcpomdp.solvers.pointbased.solve import solve_noisy
+from strategies import Dense, lively_models
+
+WORK = 150_000
+N_MODELS = 150
+VARIANTS = {
+    "as it is": SearchOptions(),
+    "fast informed bound": SearchOptions(informed="fib"),
+    "bound of the MDP": SearchOptions(informed="mdp", informed_levels=False),
+    "no chance": SearchOptions(sampled=0),
+    "rays": SearchOptions(rays=True),
+    "one class": SearchOptions(classes=False),
+    "all actions": SearchOptions(lazy_actions=False),
+    "few tests": SearchOptions(most_tests=2),
+}
+
+
+def under_budget(case: Dense, options: SearchOptions | None = None, n_levels: int = 64) -> PointBasedSearch:
+    model = case.model
+    objective = Objective(1.0, np.zeros(model.n_costs))
+    return PointBasedSearch(model, objective, np.array(model.spending_limit), options, n_levels=n_levels)
+
+
+def run(search: PointBasedSearch, work: int = WORK) -> PointBasedSearch:
+    """Search, with more levels when they hold it up."""
+    for _ in range(20):
+        search.search(1e-6, work // 20)
+        if search.still and not search.refine():
+            break
+    return search
+
+
+# Random models
+
+
+@pytest.mark.parametrize("seed", range(N_MODELS))
+def test_bounds_hold(seed: int) -> None:
+    case = random_case(seed)
+    if case.model.discount == 0:
+        pytest.skip("without a future nothing is searched")
+    name = list(VARIANTS)[seed % len(VARIANTS)]
+    search = run(under_budget(case, VARIANTS[name]))
+    low, high = budget_reference.optimum_interval(case, 3000)
+    room = 1e-6 * (1 + float(np.abs(case.R).max())) + search.slack
+    assert search.upper + search.late + room >= low
+    assert search.lower - room <= high
+    if search.infeasible:
+        assert low == -np.inf
+    if search.best_option != NONE:
+        policy = plan_set(search, search.best_option)
+        found = rc.verify(case.model, policy, {"lower": search.lower})
+        assert found.verified, found.problem
+        assert rc.simulate(case.model, policy, 50, 30, seed=seed).summary()["violation_rate"]["mean"] == 0
+
+
+@given(lively_models())
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_without_a_budget_it_is_a_pomdp(case: Dense) -> None:
+    model = case.model
+    search = PointBasedSearch(model, Objective(1.0, np.zeros(model.n_costs)))
+    search.search(1e-6, WORK)
+    low, high = reference.value_interval(case, case.R, model.initial_belief)
+    room = reference.tolerance(case, case.R[None]) + search.slack
+    assert search.lower - room <= high
+    assert search.upper + room >= low
+    reward, cost, _ = search.best_totals()
+    totals = reference.controller_totals(case, search.policy())
+    assert totals == pytest.approx([reward, *cost], abs=1e-6 * (1 + float(np.abs(totals).max())))
+
+
+@given(lively_models(n_costs=1))
+@settings(derandomize=True, deadline=None, max_examples=20)
+def test_prices_are_part_of_the_objective(case: Dense) -> None:
+    gain = case.R - 0.7 * case.C[0]
+    search = PointBasedSearch(case.model, Objective(1.0, np.array([0.7])))
+    search.search(1e-6, WORK)
+    low, high = reference.value_interval(case, gain, case.model.initial_belief)
+    room = reference.tolerance(case, gain[None]) + search.slack
+    assert search.lower - room <= high
+    assert search.upper + room >= low
+
+
+# What it holds
+
+
+def test_more_budget_is_never_worth_less() -> None:
+    search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 400_000)
+    strips, count = search.parts.strips, int(search.parts.counts["strips"][0])
+    for at, size in strips.info[["at", "size"]][:count].tolist():
+        assert (np.diff(strips.level[at : at + size]) > 0).all()
+        assert (np.diff(strips.hi[at : at + size, EXACT]) >= -1e-12).all()
+
+
+def test_options_of_a_belief_do_not_dominate_each_other() -> None:
+    search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 400_000)
+    sure, total = search.parts.options.sure, search.parts.options.total
+    options = search.root_options
+    for one in options:
+        others = [o for o in options if o != one]
+        assert not any(sure[o, 0] <= sure[one, 0] and total[o, 0] >= total[one, 0] for o in others)
+
+
+def test_a_search_does_not_depend_on_where_it_is_paused() -> None:
+    case = reference.dense(rc.problems.make("maze20"))
+    whole, parts = under_budget(case), under_budget(case)
+    whole.search(1e-3, 10**12, most_trials=40)
+    while parts.trials < 40:
+        parts.search(1e-3, 5000, most_trials=40)
+    assert (whole.lower, whole.upper, whole.sizes) == (parts.lower, parts.upper, parts.sizes)
+
+
+def test_strips_keep_their_levels_when_there_are_more() -> None:
+    search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 100_000)
+    strips, count = search.parts.strips, int(search.parts.counts["strips"][0])
+
+    def budgets() -> list[list[float]]:
+        value = search.parts.levels.value[0]
+        return [
+            value[strips.level[at : at + size]].tolist() for at, size in strips.info[["at", "size"]][:count].tolist()
+        ]
+
+    before, upper = budgets(), search.upper
+    assert search.refine()
+    assert budgets() == before
+    assert search.upper == upper
+
+
+def test_levels_that_are_wanted_are_added_once() -> None:
+    nothing, space = np.full(1, np.nan), under_budget(reference.dense(rc.problems.make("tiger"))).parts.space
+    levels = build_levels(space, [np.array([1.0, 4.0, np.inf])], nothing, nothing)
+    more = with_levels(space, levels, [np.array([0.5, 2.0, 4.0 * (1 + 1e-14)])])
+    assert more.value[0, : more.counts[0]].tolist() == [0.5, 1.0, 2.0, 4.0, np.inf]
+
+
+# Next to nothing
+
+
+def test_what_is_left_of_a_spent_budget_buys_nothing() -> None:
+    """CRS(4,4): one check spends the budget of 1, and the optimum is 12.2944 (theory: check, sample if good, leave)."""
+    search = under_budget(reference.dense(rc.problems.make("crs-4-4")), SearchOptions(sampled=0, rays=True), 128)
+    search.search(1e-3, 20_000_000)
+    assert search.lower == pytest.approx(12.29436, abs=1e-4)
+    assert search.lower <= search.upper <= search.lower + 0.01
+
+
+def test_a_cost_that_comes_late_is_not_impossible() -> None:
+    """A first step spends the budget; 40 free steps later a step costs 1, which by then is within the tolerance."""
+    n = 42
+    model = rc.CPOMDP(
+        transition=[np.eye(n, k=1) + np.diag([*np.zeros(n - 1), 1.0])],
+        observation=[np.ones((n, 1))],
+        reward=np.ones((n, 1)),
+        cost=np.array([[1.0], *[[0.0]] * (n - 2), [0.0]]) + np.array([*[[0.0]] * (n - 2), [1.0], [0.0]]),
+        initial_belief=np.eye(n)[0],
+        discount=0.5,
+        budget=1.0,
+    )
+    search = run(under_budget(reference.dense(model)))
+    assert not search.infeasible
+    assert search.upper + search.late >= 2.0 - 1e-9
+
+
+# Noisy problems
+
+
+def test_noise_is_told_from_repetition() -> None:
+    quiet = ("ce", "tiger", "tunnels", "crs-4-4", "rs-5-7", "mini-hall", "bridge-repair")
+    noisy = ("hallway", "tiger-grid", "maze20", "query-s3", "tag", "warehouse", "patrol", "assembly-line", "delivery")
+    assert [is_noisy(rc.problems.make(name)) for name in quiet] == [False] * len(quiet)
+    assert [is_noisy(rc.problems.make(name)) for name in noisy] == [True] * len(noisy)
+
+
+@pytest.fixture(scope="module")
+def hallway() -> PointBasedSearch:
+    search = under_budget(reference.dense(rc.problems.make("hallway")), n_levels=500)
+    search.search(1e-3, 60_000_000)
+    return search
+
+
+def test_hallway_is_better_than_a_guard(hallway: PointBasedSearch) -> None:
+    """SARSOP's policy, stopped when a step does not fit, earns 0.40 ± 0.01 of what may be 0.76 at most."""
+    policy = plan_set(hallway, hallway.best_option)
+    found = rc.verify(hallway.model, policy, {"lower": hallway.lower, "upper": hallway.upper})
+    assert found.verified, found.problem
+    assert hallway.upper < 0.77
+    outcome = rc.simulate(hallway.model, policy, 300, 150, seed=0).summary()
+    assert outcome["violation_rate"]["mean"] == 0
+    assert outcome["reward"]["mean"] + 4 * outcome["reward"]["se"] > hallway.lower
+    assert outcome["reward"]["mean"] > 0.4
+
+
+def test_results_of_noisy_problems_are_complete() -> None:
+    model = rc.problems.make("maze20")
+    result = rc.solve(model, "arcs", time_limit=2)
+    assert isinstance(result.policy, PlanSetPolicy)
+    assert result.status == "time limit"
+    assert result.admissible
+    assert result.lower < result.upper
+    assert result.standard_error is not None
+    assert result.sure_cost == pytest.approx(model.spending_limit)
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_infeasible_budgets_are_said_so() -> None:
+    model = rc.problems.make("maze20").with_budget(0.0)
+    result = solve_noisy(model, 1e-3, Slices(5), 1e9, 0, None)
+    assert result.admissible  # sensing is free
+    assert result.sure_cost.tolist() == [0.0]
+
+
+def test_without_a_policy_that_keeps_the_budget_the_thriftiest_is_returned() -> None:
+    model = rc.CPOMDP(
+        transition=[np.full((2, 2), 0.5)] * 2,
+        observation=[np.ones((2, 1))] * 2,
+        reward=np.ones((2, 2)),
+        cost=np.array([[1.0, 2.0], [1.0, 2.0]]),
+        initial_belief=[0.5, 0.5],
+        discount=0.5,
+        budget=1.0,
+    )
+    result = solve_noisy(model, 1e-3, Slices(2), 1e9, 0, None)
+    assert not result.admissible
+    assert result.suffices == pytest.approx([2.0])
+    assert result.lower == -np.inf
+
+
+def test_costs_that_cannot_be_met_claim_what_the_checker_finds() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0, 0.0], [0.0, 1.0]]],
+        observation=[np.ones((2, 1))],
+        reward=[[1.0], [0.0]],
+        cost=[[0.0], [1.0]],
+        initial_belief=[1.0, 0.0],
+        discount=0.5,
+        budget=1.5,
+    )
+    result = solve_noisy(model, 1e-3, Slices(2), 1e9, 0, None)
+    assert result.status == "optimal"
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_memory_that_runs_out_ends_the_search() -> None:
+    result = solve_noisy(rc.problems.make("hallway"), 1e-3, Slices(20), 3e7, 0, None)
+    assert result.status == "memory limit"
+    assert result.lower < result.upper
