@@ -17,7 +17,7 @@ import reference
 from random_cases import random_case, with_budget
 from rcpomdp.kernels.arcs.level_bounds import bound_at
 from rcpomdp.kernels.arcs.levels import Bounds, Levels, list_maps
-from rcpomdp.kernels.belief_graph.store import BELIEFS, NONE, PROBS, SIZE, STATES, Store
+from rcpomdp.kernels.belief_graph.store import NONE, Store
 from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers import clock as stopping
@@ -219,8 +219,8 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
         store, levels = engine.store, search.levels
         rng = np.random.default_rng(seed)
         loose = reference.tolerance(case, case.R) + search.slack
-        for i in rng.permutation(int(store.used[BELIEFS]))[:4]:
-            states, probs, size = store.info[i, [STATES, PROBS, SIZE]]
+        for i in rng.permutation(int(store.counts["beliefs"][0]))[:4]:
+            states, probs, size = store.info[["states", "probs", "size"]][i]
             belief = np.zeros(len(order))
             belief[store.state[states : states + size]] = store.prob[probs : probs + size]
             here = started_at(case, state_order(engine, case), belief)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import reference
-from rcpomdp.kernels.belief_graph.plans import ACTION, LINKS, OLDER, VALUES
-from rcpomdp.kernels.belief_graph.store import BASE, CLASS, HI, LO, NONE, PLAN, POINT, PROBS, SIZE, STATES, TIP, WEIGHT
+from rcpomdp.kernels.belief_graph.store import NONE
 from rcpomdp.model import beliefs
 from rcpomdp.solvers.belief_graph import search as engine_module
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
@@ -55,9 +54,9 @@ class Found:
         self.case = reference.renumbered(case, engine.classes.order)
         self.gain = gain_of(self.case, engine.objective)
         self.tolerance = reference.tolerance(case, np.concatenate([self.gain[None], case.R[None], case.C]))
-        self.info, self.value = s.info[:n], s.value[:n]
+        self.info = s.info[:n]
         self.beliefs = np.zeros((n, case.model.n_states))
-        for i, (states, probs, size) in enumerate(self.info[:, [STATES, PROBS, SIZE]]):
+        for i, (states, probs, size) in enumerate(self.info[["states", "probs", "size"]]):
             self.beliefs[i, s.state[states : states + size]] = s.prob[probs : probs + size]
 
     def edges(self, i: int, a: int) -> list[tuple[int, float, int]]:
@@ -70,22 +69,22 @@ class Found:
     def vectors(self, plan: int) -> np.ndarray:
         """A plan's vectors [rows, size of its class]."""
         g, start = self.engine.plans, self.engine.space.start
-        cls = g.info[plan, CLASS]
+        cls = g.info["cls"][plan]
         rows, size = len(self.engine.space.gain), start[cls + 1] - start[cls]
-        at = g.info[plan, VALUES]
+        at = g.info["values"][plan]
         return g.value[at : at + rows * size].reshape(rows, size)
 
     def followers(self, plan: int) -> dict[int, int]:
         """The plan that follows each observation."""
         g, x = self.engine.plans, self.engine.space
-        pair = g.info[plan, CLASS] * self.case.model.n_actions + g.info[plan, ACTION]
+        pair = g.info["cls"][plan] * self.case.model.n_actions + g.info["action"][plan]
         seen = x.seen_obs[x.seen_ptr[pair] : x.seen_ptr[pair + 1]]
-        links = g.link[g.info[plan, LINKS] :]
+        links = g.link[g.info["links"][plan] :]
         return {int(o): int(links[f]) for f, o in enumerate(seen)}
 
     def plans(self) -> list[int]:
         """All plans of classes that can be reached."""
-        classes = self.engine.plans.info[: self.engine.sizes[1], CLASS]
+        classes = self.engine.plans.info["cls"][: self.engine.sizes[1]]
         return np.flatnonzero(self.engine.classes.reachable[classes]).tolist()
 
 
@@ -154,7 +153,7 @@ def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None
     assert attained[0] <= engine.upper + 1e-9
     assert attained[0] >= engine.lower - 0.05
     assert engine.upper - engine.lower <= 0.3
-    assert (attained <= found.value[:150, HI] + 1e-9).all()
+    assert (attained <= found.info["upper"][:150] + 1e-9).all()
 
 
 @settings(SETTINGS, max_examples=40)
@@ -169,7 +168,7 @@ def test_every_option_gives_bounds_that_move_one_way_and_overlap(data: st.DataOb
         before = np.array([[np.inf, -np.inf]])
         for work in (0, 30, 30, 300, 3000, 10_000):
             engine.search(1e-6, work)
-            now = engine.store.value[: engine.sizes[0], [HI, LO]].copy()
+            now = np.stack([engine.store.info[bound][: engine.sizes[0]] for bound in ("upper", "lower")], axis=1)
             old = now[: len(before)]
             assert (old[:, 0] <= before[:, 0]).all()
             assert (old[:, 1] >= before[:, 1]).all()
@@ -185,10 +184,10 @@ def test_bounds_hold_at_every_belief(data: st.DataObject, case: Dense, options: 
     found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-5, work=10_000))
     some = found.beliefs[:: 1 + len(found.beliefs) // 80]
     attained = (found.beliefs @ reference.point_vectors(found.case, found.gain, some, sweeps=60).T).max(axis=1)
-    assert (attained <= found.value[:, HI] + found.tolerance).all()
-    assert (found.value[:, LO] <= found.value[:, HI] + found.tolerance).all()
+    assert (attained <= found.info["upper"] + found.tolerance).all()
+    assert (found.info["lower"] <= found.info["upper"] + found.tolerance).all()
     best = found.beliefs[: len(some)] @ reference.solve_mdp(found.case.T, found.gain.T, case.model.discount)[1]
-    assert (found.value[: len(some), LO] <= best + found.tolerance).all()
+    assert (found.info["lower"][: len(some)] <= best + found.tolerance).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -213,8 +212,8 @@ def check_store(found: Found) -> int:
     class_of = engine.space.class_of
     for i in range(len(b)):
         support = np.flatnonzero(b[i])
-        assert len(support) == found.info[i, SIZE]
-        assert (class_of[support] == found.info[i, CLASS]).all()
+        assert len(support) == found.info["size"][i]
+        assert (class_of[support] == found.info["cls"][i]).all()
     for i in range(len(b)):  # none of the later ones is the same but for rounding
         assert not (np.abs(b[i + 1 :] - b[i]) <= 1e-14 * b[i]).all(axis=1).any()
     expanded = np.argwhere(engine.store.edge[: len(b)] != NONE)
@@ -227,12 +226,12 @@ def check_store(found: Found) -> int:
         for o, p, belief in expected:
             assert edges[o][0] == pytest.approx(p, rel=1e-9)
             np.testing.assert_allclose(b[edges[o][1]], belief.dense(b.shape[1]), rtol=1e-9, atol=1e-300)
-    with_ray = np.flatnonzero(found.info[:, BASE] != NONE)
-    weight = found.value[with_ray, WEIGHT][:, None]
+    with_ray = np.flatnonzero(found.info["base"] != NONE)
+    weight = found.info["weight"][with_ray][:, None]
     assert ((weight > 0) & (weight < 1)).all()
-    mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
+    mixed = weight * b[found.info["base"][with_ray]] + (1 - weight) * b[found.info["tip"][with_ray]]
     np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=1e-9)
-    assert (found.info[with_ray, CLASS] == found.info[found.info[with_ray, BASE], CLASS]).all()
+    assert (found.info["cls"][with_ray] == found.info["cls"][found.info["base"][with_ray]]).all()
     return len(with_ray)
 
 
@@ -299,9 +298,9 @@ def test_rays_mix_when_observations_nearly_agree(difference: float) -> None:
     case = reference.dense(model)
     found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=0, work=20_000))
     assert check_store(found) > 10
-    with_ray = np.flatnonzero(found.info[:, BASE] != NONE)
-    weight, b = found.value[with_ray, WEIGHT][:, None], found.beliefs
-    mixed = weight * b[found.info[with_ray, BASE]] + (1 - weight) * b[found.info[with_ray, TIP]]
+    with_ray = np.flatnonzero(found.info["base"] != NONE)
+    weight, b = found.info["weight"][with_ray][:, None], found.beliefs
+    mixed = weight * b[found.info["base"][with_ray]] + (1 - weight) * b[found.info["tip"][with_ray]]
     np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=2e-11)
 
 
@@ -333,7 +332,7 @@ def check_plans(found: Found) -> None:
     n = sum(found.vectors(p).shape[1] for p in plans)
     chain, gain, claimed = np.zeros((n, n)), np.empty((n, len(keeps))), np.empty((n, len(keeps)))
     for plan in plans:
-        cls, a = engine.plans.info[plan, [CLASS, ACTION]]
+        cls, a = engine.plans.info[["cls", "action"]][plan]
         members = slice(start[cls], start[cls + 1])
         rows = slice(first[plan], first[plan] + start[cls + 1] - start[cls])
         gain[rows] = np.stack([g[members, a] for g in keeps], axis=1)
@@ -341,7 +340,7 @@ def check_plans(found: Found) -> None:
         step = case.T[a][members]  # [size, S]
         left = np.ones(len(case.R))
         for o, after in found.followers(plan).items():
-            c = engine.plans.info[after, CLASS]
+            c = engine.plans.info["cls"][after]
             there = slice(start[c], start[c + 1])
             columns = slice(first[after], first[after] + start[c + 1] - start[c])
             chain[rows, columns] += step[:, there] * case.Z[a][there, o]
@@ -355,28 +354,28 @@ def check_plans(found: Found) -> None:
 def check_lists(found: Found) -> None:
     """Beliefs point at the plan they take their bound from, and lists of plans and points run from young to old."""
     engine = found.engine
-    with_plan = np.flatnonzero(found.info[:, PLAN] != NONE)
+    with_plan = np.flatnonzero(found.info["plan"] != NONE)
     for i in with_plan:
-        plan, cls = found.info[i, PLAN], found.info[i, CLASS]
-        assert engine.plans.info[plan, CLASS] == cls
+        plan, cls = found.info["plan"][i], found.info["cls"][i]
+        assert engine.plans.info["cls"][plan] == cls
         here = found.beliefs[i, engine.space.start[cls] : engine.space.start[cls + 1]]
-        assert found.vectors(plan)[0] @ here == pytest.approx(found.value[i, LO], abs=found.tolerance)
+        assert found.vectors(plan)[0] @ here == pytest.approx(found.info["lower"][i], abs=found.tolerance)
     for cls in range(engine.classes.n_classes):
         plan, listed = engine.plans.newest[cls], []
         while plan != NONE:
-            assert engine.plans.info[plan, CLASS] == cls
+            assert engine.plans.info["cls"][plan] == cls
             listed.append(int(plan))
-            plan = engine.plans.info[plan, OLDER]
+            plan = engine.plans.info["older"][plan]
         assert listed == sorted(set(listed), reverse=True)
         assert engine.plans.default[cls] in listed
-        assert set(found.info[with_plan][found.info[with_plan, CLASS] == cls, PLAN]) <= set(listed)
+        assert set(found.info["plan"][with_plan][found.info["cls"][with_plan] == cls]) <= set(listed)
         point, points = engine.store.newest[cls], []
         while point != NONE:
             points.append(int(engine.store.point[point]))
-            assert found.info[points[-1], POINT] == point
+            assert found.info["point"][points[-1]] == point
             assert engine.store.older[point] < point
             point = engine.store.older[point]
-        assert sorted(points) == np.flatnonzero((found.info[:, POINT] != NONE) & (found.info[:, CLASS] == cls)).tolist()
+        assert sorted(points) == np.flatnonzero((found.info["point"] != NONE) & (found.info["cls"] == cls)).tolist()
 
 
 @SETTINGS
@@ -394,7 +393,7 @@ def test_idle_plans_leave_the_lists_but_not_the_graph(forget: bool) -> None:
     found = Found(case, searched(case, Objective(1.0, np.zeros(1)), options, epsilon=0.01, work=100_000))
     listed, plan = 0, found.engine.plans.newest[0]
     while plan != NONE:
-        listed, plan = listed + 1, found.engine.plans.info[plan, OLDER]
+        listed, plan = listed + 1, found.engine.plans.info["older"][plan]
     assert found.engine.sizes[1] > 50
     assert (listed < found.engine.sizes[1]) == forget
     check_lists(found)
@@ -408,7 +407,7 @@ def sure_costs_hold(found: Found, plan: int, start: np.ndarray, depth: int) -> N
     for t in range(depth):
         following = []
         for b, at, spent in front:
-            a = found.engine.plans.info[at, ACTION]
+            a = found.engine.plans.info["action"][at]
             after = spent + case.model.discount**t * (b @ case.C[:, :, a].T)
             assert (after <= sure + 1e-9).all()
             followers = found.followers(at)
@@ -428,12 +427,12 @@ def test_no_history_exceeds_a_plans_sure_cost(
     for plan in reachable:
         reachable += [p for p in found.followers(plan).values() if p not in reachable]
     for plan in reachable[:15]:
-        cls = engine.plans.info[plan, CLASS]
+        cls = engine.plans.info["cls"][plan]
         members = np.arange(engine.space.start[cls], engine.space.start[cls + 1])
         anywhere = np.zeros(case.model.n_states)
         anywhere[members] = random_belief(rng, len(members))
         sure_costs_hold(found, plan, anywhere, depth=4)
-        peak = found.case.C[:, members, engine.plans.info[plan, ACTION]].max(axis=1)
+        peak = found.case.C[:, members, engine.plans.info["action"][plan]].max(axis=1)
         worst = np.max([engine.plans.sure[p] for p in found.followers(plan).values()], axis=0)
         if plan >= engine.classes.n_classes * case.model.n_actions:  # blind ones are rounded up
             np.testing.assert_allclose(engine.plans.sure[plan], peak + case.model.discount * worst, rtol=1e-12)
@@ -531,7 +530,13 @@ def test_the_search_has_no_random_choices() -> None:
         for work in (100, 1000, 10_000, 30_000):
             engine.search(1e-9, work)
             steps.append((engine.lower, engine.upper, engine.sizes, engine.trials, engine.work))
-        runs.append((steps, engine.store.value[: engine.sizes[0]].tobytes(), engine.policy().actions.tolist()))
+        runs.append(
+            (
+                steps,
+                engine.store.info[["weight", "upper", "lower"]][: engine.sizes[0]].tobytes(),
+                engine.policy().actions.tolist(),
+            )
+        )
     assert runs[0] == runs[1]
     assert runs[0][0][0] != runs[0][0][-1]
 

@@ -13,22 +13,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import AnyArray, FloatArray, IntArray
 from ..belief_graph.plans import Plans, product
-from ..belief_graph.store import CLASS, MAKING_PLANS, NONE, Space, Store
+from ..belief_graph.store import NONE, Space, Store
 from ..jit import inner
 from .levels import Bounds, Levels, LevelScratch
 
-# Columns of Courses.info
-BELIEF, ACTION, LINKS, PLAN, NEXT = range(5)
-# Entries of Courses.used; LOOKS are successors that were looked at for their bound, PRICED of them owe it to a price
-COURSES, COURSE_LINKS, FILLED, VISITS, MOVED, LOOKS, PRICED, WANTED, ROWS = range(9)
+COURSE = np.dtype(
+    [
+        ("belief", np.int64),
+        ("action", np.int64),
+        ("links", np.int64),  # first of its successors
+        ("plan", np.int64),  # of a leaf, or NONE
+        ("next", np.int64),  # course of the same belief
+    ]
+)
+COUNTS = np.dtype(
+    [
+        ("courses", np.int64),
+        ("course_links", np.int64),
+        ("filled", np.int64),  # beliefs that have their products
+        ("visits", np.int64),
+        ("moved", np.int64),  # last trial that changed a bound
+        ("looks", np.int64),  # successors that were looked at for their bound,
+        ("priced", np.int64),  # and those that owe it to a multiplier
+        ("wanted", np.int64),  # budgets at which a level would have helped
+        ("rows", np.int64),
+    ]
+)
 
 
 class Courses(NamedTuple):
     """Courses by capacity, and counts of the search."""
 
-    info: IntArray  # [N, 5] BELIEF, ACTION, first of LINKS, PLAN of a leaf or NONE, NEXT of the same belief
+    info: AnyArray  # [N] COURSE
     total: FloatArray  # [N, 1 + K] expected reward and costs
     sure: FloatArray  # [N, K]
     link: IntArray  # course that follows each edge of (belief, action)
@@ -38,131 +56,134 @@ class Courses(NamedTuple):
     leaf_floor: FloatArray  # [., K] what they spend at least, by the least costs of classes
     limited: IntArray  # [K] 1 where there is a budget
     loose: FloatArray  # [K] budget from which on plans of the unconstrained search are worth a look
-    used: IntArray  # [9] COURSES, their LINKS, beliefs FILLED, VISITS, last trial that MOVED a bound, ..., ROWS
+    counts: AnyArray  # [1] COUNTS
 
 
 @inner
-def fits(c: Courses, course: int, d: FloatArray) -> bool:
+def fits(courses: Courses, course: int, d: FloatArray) -> bool:
     """Whether a course is sure to stay within a budget."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
-        if c.limited[k] and c.sure[course, k] > d[k]:
+        if courses.limited[k] and courses.sure[course, k] > d[k]:
             return False
     return True
 
 
 @inner
-def best_course(c: Courses, i: int, d: FloatArray) -> int:
+def best_course(courses: Courses, i: int, d: FloatArray) -> int:
     """The best course of belief i within a budget, or NONE."""
-    best, course = NONE, c.head[i]
+    best, course = NONE, courses.head[i]
     while course != NONE:
-        if (best == NONE or c.total[course, 0] > c.total[best, 0]) and fits(c, course, d):
+        if (best == NONE or courses.total[course, 0] > courses.total[best, 0]) and fits(courses, course, d):
             best = course
-        course = c.info[course, NEXT]
+        course = courses.info[course].next
     return best
 
 
 @inner
-def share_of(c: Courses, course: int, d: FloatArray) -> float:
+def share_of(courses: Courses, course: int, d: FloatArray) -> float:
     """The largest share of a budget that a course may spend; above 1 it does not fit."""
     share = 0.0
     for k in range(d.size):
-        if c.limited[k]:
-            share = max(share, c.sure[course, k] / max(d[k], 1e-300))
+        if courses.limited[k]:
+            share = max(share, courses.sure[course, k] / max(d[k], 1e-300))
     return share
 
 
 @inner
-def thriftiest_course(c: Courses, i: int, d: FloatArray) -> int:
+def thriftiest_course(courses: Courses, i: int, d: FloatArray) -> int:
     """The course of belief i that spends the least share of a budget, or NONE."""
-    best, least, course = NONE, np.inf, c.head[i]
+    best, least, course = NONE, np.inf, courses.head[i]
     while course != NONE:
-        share = share_of(c, course, d)
+        share = share_of(courses, course, d)
         if share < least:
             best, least = course, share
-        course = c.info[course, NEXT]
+        course = courses.info[course].next
     return best
 
 
 @inner
-def known(c: Courses, v: Levels, i: int, d: FloatArray) -> float:
+def known(courses: Courses, levels: Levels, i: int, d: FloatArray) -> float:
     """The lower bound of belief i within a budget; where nothing is known to fit, what no value is below."""
-    course = best_course(c, i, d)
-    return float(v.worst if course == NONE else c.total[course, 0])
+    course = best_course(courses, i, d)
+    return float(levels.worst if course == NONE else courses.total[course, 0])
 
 
 @inner
-def courses_have_room(c: Courses, n_links: int) -> bool:
+def courses_have_room(courses: Courses, n_links: int) -> bool:
     """Whether one more course fits."""
-    return bool(c.used[COURSES] < c.info.shape[0] and c.used[COURSE_LINKS] + n_links <= c.link.size)
+    return bool(
+        courses.counts[0].courses < courses.info.shape[0]
+        and courses.counts[0].course_links + n_links <= courses.link.size
+    )
 
 
 @inner
-def _dominates(c: Courses, one: int, other: int) -> bool:
-    if c.total[one, 0] < c.total[other, 0]:
+def _dominates(courses: Courses, one: int, other: int) -> bool:
+    if courses.total[one, 0] < courses.total[other, 0]:
         return False
-    for k in range(c.limited.size):  # noqa: SIM110 - compiled code has no all()
-        if c.limited[k] and c.sure[one, k] > c.sure[other, k]:
+    for k in range(courses.limited.size):
+        if courses.limited[k] and courses.sure[one, k] > courses.sure[other, k]:
             return False
     return True
 
 
 @inner
-def _enter(c: Courses, i: int) -> bool:
+def _enter(courses: Courses, i: int) -> bool:
     """Put the course that was just written into belief i's list, unless it is dominated there."""
-    new = c.used[COURSES]
-    course = c.head[i]
+    new = courses.counts[0].courses
+    course = courses.head[i]
     while course != NONE:
-        if _dominates(c, course, new):
+        if _dominates(courses, course, new):
             return False
-        course = c.info[course, NEXT]
-    before, course = NONE, c.head[i]
+        course = courses.info[course].next
+    before, course = NONE, courses.head[i]
     while course != NONE:
-        after = c.info[course, NEXT]
-        if _dominates(c, new, course):
+        after = courses.info[course].next
+        if _dominates(courses, new, course):
             if before == NONE:
-                c.head[i] = after
+                courses.head[i] = after
             else:
-                c.info[before, NEXT] = after
+                courses.info[before].next = after
         else:
             before = course
         course = after
-    c.info[new, NEXT] = c.head[i]
-    c.head[i] = new
-    c.used[COURSES] = new + 1
+    courses.info[new].next = courses.head[i]
+    courses.head[i] = new
+    courses.counts[0].courses = new + 1
     return True
 
 
 @inner
-def add_leaf(x: Space, b: Store, g: Plans, c: Courses, i: int, plan: int) -> None:
+def add_leaf(space: Space, store: Store, plans: Plans, courses: Courses, i: int, plan: int) -> None:
     """Let belief i follow a plan. There must be room."""
-    new = c.used[COURSES]
-    rows = x.gain.shape[0]
-    for row in range(rows - c.total.shape[1], rows):  # reward and costs come last
-        c.total[new, row - rows + c.total.shape[1]] = product(x, b, g, i, plan, row)
-    for k in range(c.limited.size):
+    new = courses.counts[0].courses
+    rows = space.gain.shape[0]
+    for row in range(rows - courses.total.shape[1], rows):  # reward and costs come last
+        courses.total[new, row - rows + courses.total.shape[1]] = product(space, store, plans, i, plan, row)
+    for k in range(courses.limited.size):
         # What is never expected is never spent, whatever other states of the class would cost.
-        c.sure[new, k] = g.sure[plan, k] if c.total[new, 1 + k] > 0.0 else 0.0
-    c.info[new, BELIEF] = i
-    c.info[new, ACTION] = NONE
-    c.info[new, LINKS] = c.used[COURSE_LINKS]
-    c.info[new, PLAN] = plan
-    _enter(c, i)
+        courses.sure[new, k] = plans.sure[plan, k] if courses.total[new, 1 + k] > 0.0 else 0.0
+    courses.info[new].belief = i
+    courses.info[new].action = NONE
+    courses.info[new].links = courses.counts[0].course_links
+    courses.info[new].plan = plan
+    _enter(courses, i)
 
 
 @inner
-def start_courses(x: Space, b: Store, g: Plans, c: Courses, i: int) -> None:
+def start_courses(space: Space, store: Store, plans: Plans, courses: Courses, i: int) -> None:
     """Give a new belief the leaves of its class. There must be room."""
-    c.head[i] = NONE
-    cls = b.info[i, CLASS]
-    for f in range(c.leaf_ptr[cls], c.leaf_ptr[cls + 1]):
-        add_leaf(x, b, g, c, i, c.leaf_plan[f])
+    courses.head[i] = NONE
+    cls = store.info[i].cls
+    for f in range(courses.leaf_ptr[cls], courses.leaf_ptr[cls + 1]):
+        add_leaf(space, store, plans, courses, i, courses.leaf_plan[f])
 
 
 @inner
-def left_after(y: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
+def left_after(bounds: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
     """Write ``(d − C(b, a)) / γ``; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - y.cost[i, k, a]) / discount
+        rest[k] = (d[k] - bounds.cost[i, k, a]) / discount
         if rest[k] < 0.0:
             return False
     return True
@@ -170,89 +191,100 @@ def left_after(y: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: 
 
 @inner
 def back_up_course(
-    b: Store, c: Courses, y: Bounds, z: LevelScratch, discount: float, i: int, d: FloatArray, least_gain: float
+    store: Store,
+    courses: Courses,
+    bounds: Bounds,
+    level_scratch: LevelScratch,
+    discount: float,
+    i: int,
+    d: FloatArray,
+    least_gain: float,
 ) -> bool:
     """Make a course for (belief, budget) if a step ahead promises `least_gain` more than is known; False if full."""
-    current = best_course(c, i, d)
-    best, most = NONE, -np.inf if current == NONE else c.total[current, 0] + least_gain
-    for a in range(b.gain.shape[1]):
-        if b.edge[i, a] == NONE or not left_after(y, discount, i, a, d, z.rest):
+    current = best_course(courses, i, d)
+    best, most = NONE, -np.inf if current == NONE else courses.total[current, 0] + least_gain
+    for a in range(store.gain.shape[1]):
+        if store.edge[i, a] == NONE or not left_after(bounds, discount, i, a, d, level_scratch.rest):
             continue
-        value = b.gain[i, a]
-        for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-            course = best_course(c, b.edge_child[e], z.rest)
-            value = value + discount * b.edge_prob[e] * c.total[course, 0] if course != NONE else -np.inf
-        b.used[MAKING_PLANS] += 4 * b.degree[i, a]
+        value = store.gain[i, a]
+        for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
+            course = best_course(courses, store.edge_child[e], level_scratch.rest)
+            value = value + discount * store.edge_prob[e] * courses.total[course, 0] if course != NONE else -np.inf
+        store.counts[0].making_plans = store.counts[0].making_plans + 4 * store.degree[i, a]
         if value > most:
             best, most = a, value
     if best == NONE:
         return True
-    if not courses_have_room(c, b.degree[i, best]):
+    if not courses_have_room(courses, store.degree[i, best]):
         return False
-    left_after(y, discount, i, best, d, z.rest)
-    for e in range(b.degree[i, best]):
-        c.link[c.used[COURSE_LINKS] + e] = best_course(c, b.edge_child[b.edge[i, best] + e], z.rest)
-    _add_course(b, c, y, discount, i, best)
+    left_after(bounds, discount, i, best, d, level_scratch.rest)
+    for e in range(store.degree[i, best]):
+        courses.link[courses.counts[0].course_links + e] = best_course(
+            courses, store.edge_child[store.edge[i, best] + e], level_scratch.rest
+        )
+    _add_course(store, courses, bounds, discount, i, best)
     return True
 
 
 @inner
 def back_up_thrift(  # noqa: PLR0912 - one look at all actions
-    b: Store, c: Courses, y: Bounds, z: LevelScratch, discount: float, i: int, d: FloatArray
+    store: Store, courses: Courses, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int, d: FloatArray
 ) -> bool:
     """Make the course of least sure cost, as a share of the budget d, that one step ahead shows; False if full."""
-    current = thriftiest_course(c, i, d)
-    best, least = NONE, share_of(c, current, d) * (1.0 - 1e-9) if current != NONE else np.inf
-    for a in range(b.gain.shape[1]):
-        if b.edge[i, a] == NONE:
+    current = thriftiest_course(courses, i, d)
+    best, least = NONE, share_of(courses, current, d) * (1.0 - 1e-9) if current != NONE else np.inf
+    for a in range(store.gain.shape[1]):
+        if store.edge[i, a] == NONE:
             continue
         for k in range(d.size):
-            z.rest[k] = max((d[k] - y.cost[i, k, a]) / discount, 0.0)
-            z.sure[k] = 0.0
+            level_scratch.rest[k] = max((d[k] - bounds.cost[i, k, a]) / discount, 0.0)
+            level_scratch.sure[k] = 0.0
         share = 0.0
-        for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-            course = thriftiest_course(c, b.edge_child[e], z.rest)
+        for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
+            course = thriftiest_course(courses, store.edge_child[e], level_scratch.rest)
             if course == NONE:
                 share = np.inf
                 break
             for k in range(d.size):
-                z.sure[k] = max(z.sure[k], c.sure[course, k])
+                level_scratch.sure[k] = max(level_scratch.sure[k], courses.sure[course, k])
         for k in range(d.size):
-            if c.limited[k]:
-                share = max(share, (y.cost[i, k, a] + discount * z.sure[k]) / max(d[k], 1e-300))
+            if courses.limited[k]:
+                share = max(share, (bounds.cost[i, k, a] + discount * level_scratch.sure[k]) / max(d[k], 1e-300))
         if share < least:
             best, least = a, share
     if best == NONE:
         return True
-    if not courses_have_room(c, b.degree[i, best]):
+    if not courses_have_room(courses, store.degree[i, best]):
         return False
     for k in range(d.size):
-        z.rest[k] = max((d[k] - y.cost[i, k, best]) / discount, 0.0)
-    for e in range(b.degree[i, best]):
-        c.link[c.used[COURSE_LINKS] + e] = thriftiest_course(c, b.edge_child[b.edge[i, best] + e], z.rest)
-    _add_course(b, c, y, discount, i, best)
+        level_scratch.rest[k] = max((d[k] - bounds.cost[i, k, best]) / discount, 0.0)
+    for e in range(store.degree[i, best]):
+        courses.link[courses.counts[0].course_links + e] = thriftiest_course(
+            courses, store.edge_child[store.edge[i, best] + e], level_scratch.rest
+        )
+    _add_course(store, courses, bounds, discount, i, best)
     return True
 
 
 @inner
-def _add_course(b: Store, c: Courses, y: Bounds, discount: float, i: int, a: int) -> None:
+def _add_course(store: Store, courses: Courses, bounds: Bounds, discount: float, i: int, a: int) -> None:
     """Add the course of action a whose links have been written. There must be room."""
-    new, links = c.used[COURSES], c.used[COURSE_LINKS]
-    c.total[new, 0] = b.gain[i, a]
-    for k in range(c.limited.size):
-        c.total[new, 1 + k] = y.cost[i, k, a]
-        c.sure[new, k] = 0.0
-    for e in range(b.degree[i, a]):
-        course, p = c.link[links + e], discount * b.edge_prob[b.edge[i, a] + e]
-        for row in range(c.total.shape[1]):
-            c.total[new, row] += p * c.total[course, row]
-        for k in range(c.limited.size):
-            c.sure[new, k] = max(c.sure[new, k], c.sure[course, k])
-    for k in range(c.limited.size):
-        c.sure[new, k] = y.cost[i, k, a] + discount * c.sure[new, k]
-    c.info[new, BELIEF] = i
-    c.info[new, ACTION] = a
-    c.info[new, LINKS] = links
-    c.info[new, PLAN] = NONE
-    if _enter(c, i):
-        c.used[COURSE_LINKS] = links + b.degree[i, a]
+    new, links = courses.counts[0].courses, courses.counts[0].course_links
+    courses.total[new, 0] = store.gain[i, a]
+    for k in range(courses.limited.size):
+        courses.total[new, 1 + k] = bounds.cost[i, k, a]
+        courses.sure[new, k] = 0.0
+    for e in range(store.degree[i, a]):
+        course, p = courses.link[links + e], discount * store.edge_prob[store.edge[i, a] + e]
+        for row in range(courses.total.shape[1]):
+            courses.total[new, row] += p * courses.total[course, row]
+        for k in range(courses.limited.size):
+            courses.sure[new, k] = max(courses.sure[new, k], courses.sure[course, k])
+    for k in range(courses.limited.size):
+        courses.sure[new, k] = bounds.cost[i, k, a] + discount * courses.sure[new, k]
+    courses.info[new].belief = i
+    courses.info[new].action = a
+    courses.info[new].links = links
+    courses.info[new].plan = NONE
+    if _enter(courses, i):
+        courses.counts[0].course_links = links + store.degree[i, a]

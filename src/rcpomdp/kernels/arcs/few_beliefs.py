@@ -62,78 +62,78 @@ class Room(NamedTuple):
 
 
 @inner
-def _fill_parts(m: BeliefMDP, g: Grid, w: Room, i: int, a: int) -> None:
+def _fill_parts(mdp: BeliefMDP, grid: Grid, room: Room, i: int, a: int) -> None:
     """Write where the levels of each cost lead, rounded up and down; NONE if they are below what is needed."""
-    for k in range(g.counts.size):
-        n, above = g.counts[k], 0
+    for k in range(grid.counts.size):
+        n, above = grid.counts[k], 0
         for at in range(n):
-            d = g.value[k, at]
-            w.part[0, k, at] = NONE
-            w.part[1, k, at] = NONE
-            if d < m.need[i, a, k] * (1.0 - SNAP):
+            d = grid.value[k, at]
+            room.part[0, k, at] = NONE
+            room.part[1, k, at] = NONE
+            if d < mdp.need[i, a, k] * (1.0 - SNAP):
                 continue
-            rest = max(d - m.cost[i, a, k], 0.0) / m.discount
-            while above < n - 1 and (at == n - 1 or g.value[k, above] < rest * (1.0 - SNAP)):
+            rest = max(d - mdp.cost[i, a, k], 0.0) / mdp.discount
+            while above < n - 1 and (at == n - 1 or grid.value[k, above] < rest * (1.0 - SNAP)):
                 above += 1
-            w.part[0, k, at] = above * g.stride[k]
-            if d * (1.0 + m.snap) >= m.cost[i, a, k]:
-                within = at == n - 1 or g.value[k, above] <= rest * (1.0 + m.snap)
-                w.part[1, k, at] = (above if within else above - 1) * g.stride[k]
+            room.part[0, k, at] = above * grid.stride[k]
+            if d * (1.0 + mdp.snap) >= mdp.cost[i, a, k]:
+                within = at == n - 1 or grid.value[k, above] <= rest * (1.0 + mdp.snap)
+                room.part[1, k, at] = (above if within else above - 1) * grid.stride[k]
 
 
 @inner
-def _fill_to(g: Grid, w: Room) -> None:
+def _fill_to(grid: Grid, room: Room) -> None:
     """Put the parts of all costs together."""
     for side in range(2):
-        to, n = w.to[side], 1
+        to, n = room.to[side], 1
         to[0] = 0
-        for k in range(g.counts.size - 1, -1, -1):
-            for at in range(g.counts[k] - 1, -1, -1):  # what is there already is overwritten last
-                part = w.part[side, k, at]
+        for k in range(grid.counts.size - 1, -1, -1):
+            for at in range(grid.counts[k] - 1, -1, -1):  # what is there already is overwritten last
+                part = room.part[side, k, at]
                 for level in range(n):
                     to[at * n + level] = to[level] + part if part != NONE and to[level] != NONE else NONE
-            n *= g.counts[k]
+            n *= grid.counts[k]
 
 
 @inner
-def _is_within(m: BeliefMDP, g: Grid, i: int, policy: int, level: int) -> bool:
+def _is_within(mdp: BeliefMDP, grid: Grid, i: int, policy: int, level: int) -> bool:
     """Whether a policy that knows no budget surely stays within a level."""
-    for k in range(g.counts.size):  # noqa: SIM110 - compiled code has no all()
-        if m.sure[i, policy, k] > g.value[k, (level // g.stride[k]) % g.counts[k]]:
+    for k in range(grid.counts.size):
+        if mdp.sure[i, policy, k] > grid.value[k, (level // grid.stride[k]) % grid.counts[k]]:
             return False
     return True
 
 
 @kernel
-def start(m: BeliefMDP, g: Grid, y: Bounds, hint: FloatArray) -> None:
+def start(mdp: BeliefMDP, grid: Grid, bounds: Bounds, hint: FloatArray) -> None:
     """Start from bounds without a budget, and from policies that know none."""
-    for i in range(y.upper.shape[0]):
-        for level in range(y.upper.shape[1]):
-            y.upper[i, level] = hint[i]
-            y.lower[i, level] = -np.inf
-        for policy in range(m.worth.shape[1]):
-            for level in range(y.upper.shape[1]):
-                if m.worth[i, policy] > y.lower[i, level] and _is_within(m, g, i, policy, level):
-                    y.lower[i, level] = m.worth[i, policy]
+    for i in range(bounds.upper.shape[0]):
+        for level in range(bounds.upper.shape[1]):
+            bounds.upper[i, level] = hint[i]
+            bounds.lower[i, level] = -np.inf
+        for policy in range(mdp.worth.shape[1]):
+            for level in range(bounds.upper.shape[1]):
+                if mdp.worth[i, policy] > bounds.lower[i, level] and _is_within(mdp, grid, i, policy, level):
+                    bounds.lower[i, level] = mdp.worth[i, policy]
 
 
 @inner
-def _back_up(m: BeliefMDP, g: Grid, y: Bounds, w: Room, i: int) -> float:
+def _back_up(mdp: BeliefMDP, grid: Grid, bounds: Bounds, room: Room, i: int) -> float:
     """Back up one belief at all levels; return the largest change."""
-    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
+    n_actions, n_levels = mdp.reward.shape[1], bounds.upper.shape[1]
     for level in range(n_levels):
-        w.best[0, level] = -np.inf
-        w.best[1, level] = y.lower[i, level]
+        room.best[0, level] = -np.inf
+        room.best[1, level] = bounds.lower[i, level]
     for a in range(n_actions):
-        _fill_parts(m, g, w, i, a)
-        _fill_to(g, w)
-        up, down = w.to[0], w.to[1]
-        above, below = w.total[0], w.total[1]
+        _fill_parts(mdp, grid, room, i, a)
+        _fill_to(grid, room)
+        up, down = room.to[0], room.to[1]
+        above, below = room.total[0], room.total[1]
         for level in range(n_levels):
-            above[level] = m.reward[i, a]
-            below[level] = m.reward[i, a]
-        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
-            upper, lower, p = y.upper[m.child[e]], y.lower[m.child[e]], m.discount * m.chance[e]
+            above[level] = mdp.reward[i, a]
+            below[level] = mdp.reward[i, a]
+        for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
+            upper, lower, p = bounds.upper[mdp.child[e]], bounds.lower[mdp.child[e]], mdp.discount * mdp.chance[e]
             for level in range(n_levels):
                 if up[level] != NONE:
                     above[level] += p * upper[up[level]]
@@ -141,79 +141,79 @@ def _back_up(m: BeliefMDP, g: Grid, y: Bounds, w: Room, i: int) -> float:
                     below[level] += p * lower[down[level]]
         for level in range(n_levels):
             if up[level] != NONE:
-                w.best[0, level] = max(w.best[0, level], above[level])
+                room.best[0, level] = max(room.best[0, level], above[level])
             if down[level] != NONE:
-                w.best[1, level] = max(w.best[1, level], below[level])
-    return _take_up(y, w, i)
+                room.best[1, level] = max(room.best[1, level], below[level])
+    return _take_up(bounds, room, i)
 
 
 @inner
-def _take_up(y: Bounds, w: Room, i: int) -> float:
+def _take_up(bounds: Bounds, room: Room, i: int) -> float:
     """Bounds only come closer to each other; return the largest change."""
     change = 0.0
-    for level in range(y.upper.shape[1]):
-        if w.best[0, level] < y.upper[i, level]:
-            change = max(change, y.upper[i, level] - w.best[0, level])
-            y.upper[i, level] = w.best[0, level]
-        if w.best[1, level] > y.lower[i, level]:
-            change = max(change, w.best[1, level] - y.lower[i, level])
-            y.lower[i, level] = w.best[1, level]
+    for level in range(bounds.upper.shape[1]):
+        if room.best[0, level] < bounds.upper[i, level]:
+            change = max(change, bounds.upper[i, level] - room.best[0, level])
+            bounds.upper[i, level] = room.best[0, level]
+        if room.best[1, level] > bounds.lower[i, level]:
+            change = max(change, room.best[1, level] - bounds.lower[i, level])
+            bounds.lower[i, level] = room.best[1, level]
     return change
 
 
 @kernel
-def sweep(m: BeliefMDP, g: Grid, y: Bounds, w: Room) -> float:
+def sweep(mdp: BeliefMDP, grid: Grid, bounds: Bounds, room: Room) -> float:
     """Back up all beliefs, those that were found last first; return the largest change."""
     change = 0.0
-    for i in range(y.upper.shape[0] - 1, -1, -1):
-        change = max(change, _back_up(m, g, y, w, i))
+    for i in range(bounds.upper.shape[0] - 1, -1, -1):
+        change = max(change, _back_up(mdp, grid, bounds, room, i))
     return change
 
 
 @kernel
-def refine(before: Bounds, y: Bounds, above: IntArray, below: IntArray) -> None:
+def refine(before: Bounds, bounds: Bounds, above: IntArray, below: IntArray) -> None:
     """Take bounds over from fewer levels: a level is bounded by the next one above and the next one below."""
-    for i in range(y.upper.shape[0]):
-        for level in range(y.upper.shape[1]):
-            y.upper[i, level] = before.upper[i, above[level]]
-            y.lower[i, level] = before.lower[i, below[level]] if below[level] != NONE else -np.inf
+    for i in range(bounds.upper.shape[0]):
+        for level in range(bounds.upper.shape[1]):
+            bounds.upper[i, level] = before.upper[i, above[level]]
+            bounds.lower[i, level] = before.lower[i, below[level]] if below[level] != NONE else -np.inf
 
 
 @inner
-def _level_below(m: BeliefMDP, g: Grid, i: int, a: int, level: int) -> int:
+def _level_below(mdp: BeliefMDP, grid: Grid, i: int, a: int, level: int) -> int:
     """The level that an action leads to, rounded down; NONE if it cannot be paid."""
     to = 0
-    for k in range(g.counts.size):
-        n, at = g.counts[k], (level // g.stride[k]) % g.counts[k]
-        d = g.value[k, at]
-        if d * (1.0 + m.snap) < m.cost[i, a, k] or d < m.need[i, a, k] * (1.0 - SNAP):
+    for k in range(grid.counts.size):
+        n, at = grid.counts[k], (level // grid.stride[k]) % grid.counts[k]
+        d = grid.value[k, at]
+        if d * (1.0 + mdp.snap) < mdp.cost[i, a, k] or d < mdp.need[i, a, k] * (1.0 - SNAP):
             return NONE
-        rest = max(d - m.cost[i, a, k], 0.0) / m.discount * (1.0 + m.snap)
+        rest = max(d - mdp.cost[i, a, k], 0.0) / mdp.discount * (1.0 + mdp.snap)
         low, high = 0, n - 1
         while low < high:  # the last level that is not above the rest
             middle = (low + high + 1) // 2
-            if g.value[k, middle] <= rest:
+            if grid.value[k, middle] <= rest:
                 low = middle
             else:
                 high = middle - 1
-        to += (low if at < n - 1 else at) * g.stride[k]
+        to += (low if at < n - 1 else at) * grid.stride[k]
     return to
 
 
 @inner
-def _best_choice(m: BeliefMDP, g: Grid, y: Bounds, i: int, level: int) -> tuple[int, int]:
+def _best_choice(mdp: BeliefMDP, grid: Grid, bounds: Bounds, i: int, level: int) -> tuple[int, int]:
     """What attains the lower bound at (belief, level): an action and the level that follows, or a policy and NONE."""
-    n_actions, best, most, to = m.reward.shape[1], NONE, -np.inf, NONE
-    for policy in range(m.worth.shape[1]):
-        if m.worth[i, policy] > most and _is_within(m, g, i, policy, level):
-            best, most = policy, m.worth[i, policy]
+    n_actions, best, most, to = mdp.reward.shape[1], NONE, -np.inf, NONE
+    for policy in range(mdp.worth.shape[1]):
+        if mdp.worth[i, policy] > most and _is_within(mdp, grid, i, policy, level):
+            best, most = policy, mdp.worth[i, policy]
     for a in range(n_actions):
-        after = _level_below(m, g, i, a, level)
+        after = _level_below(mdp, grid, i, a, level)
         if after == NONE:
             continue
-        value = m.reward[i, a]
-        for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
-            value += m.discount * m.chance[e] * y.lower[m.child[e], after]
+        value = mdp.reward[i, a]
+        for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
+            value += mdp.discount * mdp.chance[e] * bounds.lower[mdp.child[e], after]
         if value > most:
             best, most, to = a, value, after
     return best, to
@@ -221,32 +221,32 @@ def _best_choice(m: BeliefMDP, g: Grid, y: Bounds, i: int, level: int) -> tuple[
 
 @kernel
 def follow_best(
-    m: BeliefMDP, g: Grid, y: Bounds, number: IndexArray, queue: IntArray, action: IntArray, link: IntArray
+    mdp: BeliefMDP, grid: Grid, bounds: Bounds, number: IndexArray, queue: IntArray, action: IntArray, link: IntArray
 ) -> tuple[int, int]:
     """Number the (belief, level) that the best choices lead to from ``queue[0]``, up to the room there is.
 
     Node i*(L + P) + l is a belief with a level, or from l = L on with policy l − L. Write the action of each, and its
     successors, one for each edge. Return how many nodes there are, and how many of them are done.
     """
-    n_actions, n_levels = m.reward.shape[1], y.upper.shape[1]
-    width = n_levels + m.worth.shape[1]
+    n_actions, n_levels = mdp.reward.shape[1], bounds.upper.shape[1]
+    width = n_levels + mdp.worth.shape[1]
     count, done, links = 1, 0, 0
     number[queue[0]] = 0
     while done < count:
         i, level = queue[done] // width, queue[done] % width
         policy, to = level - n_levels, NONE
-        a = m.steady[i, max(policy, 0)]
+        a = mdp.steady[i, max(policy, 0)]
         if level < n_levels:
-            a, to = _best_choice(m, g, y, i, level)
+            a, to = _best_choice(mdp, grid, bounds, i, level)
             if to == NONE:
                 policy = a
-                a = m.steady[i, policy]
-        first, last = m.first[i * n_actions + a], m.first[i * n_actions + a + 1]
+                a = mdp.steady[i, policy]
+        first, last = mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]
         if count + last - first > queue.size or links + last - first > link.size:
             break
         action[done] = a
         for e in range(first, last):
-            node = m.child[e] * width + (to if to != NONE else n_levels + policy)
+            node = mdp.child[e] * width + (to if to != NONE else n_levels + policy)
             if number[node] == NONE:
                 number[node] = count
                 queue[count] = node
@@ -258,58 +258,58 @@ def follow_best(
 
 
 @kernel
-def raise_needs(m: BeliefMDP, sweeps: int) -> None:
+def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
     """Raise what actions need, ``C(b, a) + γ max_o min_a' need(b', a')``, from what is there."""
-    n_actions = m.reward.shape[1]
+    n_actions = mdp.reward.shape[1]
     for _ in range(sweeps):
         moved = False
-        for i in range(m.reward.shape[0] - 1, -1, -1):
+        for i in range(mdp.reward.shape[0] - 1, -1, -1):
             for a in range(n_actions):
-                for k in range(m.cost.shape[2]):
+                for k in range(mdp.cost.shape[2]):
                     worst = 0.0
-                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
+                    for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
                         least = np.inf
                         for follow in range(n_actions):
-                            least = min(least, m.need[m.child[e], follow, k])
+                            least = min(least, mdp.need[mdp.child[e], follow, k])
                         worst = max(worst, least)
-                    need = m.cost[i, a, k] + m.discount * worst
-                    if need > m.need[i, a, k]:
-                        moved = moved or need > m.need[i, a, k] * (1.0 + 1e-14)
-                        m.need[i, a, k] = need
+                    need = mdp.cost[i, a, k] + mdp.discount * worst
+                    if need > mdp.need[i, a, k]:
+                        moved = moved or need > mdp.need[i, a, k] * (1.0 + 1e-14)
+                        mdp.need[i, a, k] = need
         if not moved:
             break
 
 
 @kernel
-def settle_sure(m: BeliefMDP, sweeps: int) -> None:
+def settle_sure(mdp: BeliefMDP, sweeps: int) -> None:
     """Lower the sure costs of policies, ``C(b, π(b)) + γ max_o w(b')``, from above; what never costs anything has 0."""
-    n_actions = m.reward.shape[1]
-    for policy in range(m.worth.shape[1]):
-        for k in range(m.cost.shape[2]):
-            costly = np.zeros(m.reward.shape[0], dtype=np.bool_)
+    n_actions = mdp.reward.shape[1]
+    for policy in range(mdp.worth.shape[1]):
+        for k in range(mdp.cost.shape[2]):
+            costly = np.zeros(mdp.reward.shape[0], dtype=np.bool_)
             moved = True
             while moved:
                 moved = False
-                for i in range(m.reward.shape[0] - 1, -1, -1):
-                    a = m.steady[i, policy]
+                for i in range(mdp.reward.shape[0] - 1, -1, -1):
+                    a = mdp.steady[i, policy]
                     if costly[i]:
                         continue
-                    found = m.cost[i, a, k] > 0.0
-                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
-                        found = found or costly[m.child[e]]
+                    found = mdp.cost[i, a, k] > 0.0
+                    for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
+                        found = found or costly[mdp.child[e]]
                     costly[i] = found
                     moved = moved or found
-            for i in range(m.reward.shape[0]):
-                m.sure[i, policy, k] = m.sure[i, policy, k] if costly[i] else 0.0
+            for i in range(mdp.reward.shape[0]):
+                mdp.sure[i, policy, k] = mdp.sure[i, policy, k] if costly[i] else 0.0
             for _ in range(sweeps):
                 moved = False
-                for i in range(m.reward.shape[0] - 1, -1, -1):
-                    a, worst = m.steady[i, policy], 0.0
-                    for e in range(m.first[i * n_actions + a], m.first[i * n_actions + a + 1]):
-                        worst = max(worst, m.sure[m.child[e], policy, k])
-                    sure = m.cost[i, a, k] + m.discount * worst
-                    if sure < m.sure[i, policy, k]:
-                        moved = moved or sure < m.sure[i, policy, k] * (1.0 - 1e-14)
-                        m.sure[i, policy, k] = sure
+                for i in range(mdp.reward.shape[0] - 1, -1, -1):
+                    a, worst = mdp.steady[i, policy], 0.0
+                    for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
+                        worst = max(worst, mdp.sure[mdp.child[e], policy, k])
+                    sure = mdp.cost[i, a, k] + mdp.discount * worst
+                    if sure < mdp.sure[i, policy, k]:
+                        moved = moved or sure < mdp.sure[i, policy, k] * (1.0 - 1e-14)
+                        mdp.sure[i, policy, k] = sure
                 if not moved:
                     break

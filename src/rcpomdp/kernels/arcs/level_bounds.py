@@ -17,17 +17,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..belief_graph.store import (
-    BASE,
-    CLASS,
-    HI,
     NONE,
-    POINT,
-    PROBS,
-    SIZE,
-    STATES,
-    TIP,
-    UPPER_BACKUPS,
-    WEIGHT,
     Space,
     Store,
     enlist_point,
@@ -46,139 +36,157 @@ Q, Q_LO, BEST, BEST_LO, OWN = range(5)
 
 
 @inner
-def fill_hints(b: Store, v: Levels, y: Bounds, i: int, j: int) -> None:
+def fill_hints(store: Store, levels: Levels, bounds: Bounds, i: int, j: int) -> None:
     """Write a belief's products with the hints of relaxation j, which is not the first."""
-    products = y.hint[i, j - 1]
+    products = bounds.hint[i, j - 1]
     for a in range(products.size):
         products[a] = 0.0
-    states, probs = b.info[i, STATES], b.info[i, PROBS]
-    for t in range(b.info[i, SIZE]):
-        p, hint = b.prob[probs + t], v.hint[j, b.state[states + t]]
+    states, probs = store.info[i].states, store.info[i].probs
+    for t in range(store.info[i].size):
+        p, hint = store.prob[probs + t], levels.hint[j, store.state[states + t]]
         for a in range(products.size):
             products[a] += p * hint[a]
 
 
 @inner
-def fill_bounds(x: Space, b: Store, v: Levels, y: Bounds, i: int) -> None:
+def fill_bounds(space: Space, store: Store, levels: Levels, bounds: Bounds, i: int) -> None:
     """Give a new belief its products. It has no row yet; the store's objective is the reward."""
-    m = x.model
-    n_actions, n_costs = b.gain.shape[1], v.n.size
-    pair = b.info[i, CLASS] * n_actions
-    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
+    model = space.model
+    n_actions, n_costs = store.gain.shape[1], levels.n.size
+    pair = store.info[i].cls * n_actions
+    states, probs, size = store.info[i].states, store.info[i].probs, store.info[i].size
     for a in range(n_actions):
         for k in range(n_costs):
-            y.cost[i, k, a] = v.floor[pair + a, k]
-            if x.peak[b.info[i, CLASS], a, k] > v.floor[pair + a, k]:  # else all states of the class cost the same
+            bounds.cost[i, k, a] = levels.floor[pair + a, k]
+            if (
+                space.peak[store.info[i].cls, a, k] > levels.floor[pair + a, k]
+            ):  # else all states of the class cost the same
                 cost = 0.0
                 for t in range(size):
-                    cost += b.prob[probs + t] * m.cost[k, b.state[states + t], a]
-                y.cost[i, k, a] = cost
-    for j in range(1, v.price.shape[0]):
-        fill_hints(b, v, y, i, j)
+                    cost += store.prob[probs + t] * model.cost[k, store.state[states + t], a]
+                bounds.cost[i, k, a] = cost
+    for j in range(1, levels.price.shape[0]):
+        fill_hints(store, levels, bounds, i, j)
     for k in range(n_costs):
-        y.least[i, k] = 0.0
-        if v.cost_hint.shape[1] > 0:
+        bounds.least[i, k] = 0.0
+        if levels.cost_hint.shape[1] > 0:
             least = np.inf
             for a in range(n_actions):
                 expected = 0.0
                 for t in range(size):
-                    expected += b.prob[probs + t] * v.cost_hint[k, b.state[states + t], a]
+                    expected += store.prob[probs + t] * levels.cost_hint[k, store.state[states + t], a]
                 least = min(least, expected)
-            y.least[i, k] = least
-    y.row[i] = NONE
+            bounds.least[i, k] = least
+    bounds.row[i] = NONE
 
 
 @inner
-def test_points(b: Store, v: Levels, y: Bounds, i: int, j: int, level: int) -> None:
+def test_points(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: int) -> None:
     """Lower one bound of belief i by the sawtooth over the newest points of its class: they are convex.
 
     As `search.test_points`: ``V̄(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))`` for a point p with ``φ = min b(s)/p(s)``.
     """
-    row = y.row[i]
-    k, left = b.newest[b.info[i, CLASS]], MOST_POINTS
+    row = bounds.row[i]
+    k, left = store.newest[store.info[i].cls], MOST_POINTS
     while k != NONE and left > 0:
         left -= 1
-        p = b.point[k]
-        k = b.older[k]
-        if p == i or b.info[p, SIZE] > b.info[i, SIZE]:
+        p = store.point[k]
+        k = store.older[k]
+        if p == i or store.info[p].size > store.info[i].size:
             continue
-        phi = share_of_point(b, i, p)
+        phi = share_of_point(store, i, p)
         if phi > 0.0:
             bound = -np.inf
-            for a in range(b.gain.shape[1]):
-                drop = plain_at(b, v, y, p, j, level) - hint_of(b, y, p, j, a)
-                bound = max(bound, hint_of(b, y, i, j, a) + phi * drop)
-            y.hi[row, j, level] = min(y.hi[row, j, level], bound)
+            for a in range(store.gain.shape[1]):
+                drop = plain_at(store, levels, bounds, p, j, level) - hint_of(store, bounds, p, j, a)
+                bound = max(bound, hint_of(store, bounds, i, j, a) + phi * drop)
+            bounds.hi[row, j, level] = min(bounds.hi[row, j, level], bound)
 
 
 @inner
-def make_point(b: Store, y: Bounds, i: int, j: int, level: int, least_drop: float) -> None:
+def make_point(store: Store, bounds: Bounds, i: int, j: int, level: int, least_drop: float) -> None:
     """Let belief i serve as a point if a bound has come down enough from its hint towards what is known."""
-    hint, row = -np.inf, y.row[i]
-    for a in range(b.gain.shape[1]):
-        hint = max(hint, hint_of(b, y, i, j, a))
-    if b.info[i, POINT] != NONE or hint - y.hi[row, j, level] <= least_drop * (hint - y.lo[row, j, level]):
+    hint, row = -np.inf, bounds.row[i]
+    for a in range(store.gain.shape[1]):
+        hint = max(hint, hint_of(store, bounds, i, j, a))
+    if store.info[i].point != NONE or hint - bounds.hi[row, j, level] <= least_drop * (hint - bounds.lo[row, j, level]):
         return
-    enlist_point(b, i)
+    enlist_point(store, i)
 
 
 @inner
-def lower_monotone(v: Levels, bound: FloatArray) -> None:
+def lower_monotone(levels: Levels, bound: FloatArray) -> None:
     """No level is worth more than one with more budget."""
-    if not v.monotone:
+    if not levels.monotone:
         return
-    for k in range(v.n.size):
-        stride = v.stride[k]
+    for k in range(levels.n.size):
+        stride = levels.stride[k]
         for level in range(bound.size - 1, -1, -1):
-            if v.part_of[k, level] < v.n[k] - 1:
+            if levels.part_of[k, level] < levels.n[k] - 1:
                 bound[level] = min(bound[level], bound[level + stride])
 
 
 @inner
-def raise_monotone(v: Levels, bound: FloatArray) -> None:
+def raise_monotone(levels: Levels, bound: FloatArray) -> None:
     """No level is worth less than one with less budget."""
-    if not v.monotone:
+    if not levels.monotone:
         return
-    for k in range(v.n.size):
-        stride = v.stride[k]
+    for k in range(levels.n.size):
+        stride = levels.stride[k]
         for level in range(bound.size):
-            if v.part_of[k, level] > 0:
+            if levels.part_of[k, level] > 0:
                 bound[level] = max(bound[level], bound[level - stride])
 
 
 @inner
 def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which is what the compiler makes fast
-    b: Store, v: Levels, y: Bounds, c: Courses, z: LevelScratch, discount: float, i: int, j: int
+    store: Store,
+    levels: Levels,
+    bounds: Bounds,
+    courses: Courses,
+    level_scratch: LevelScratch,
+    discount: float,
+    i: int,
+    j: int,
 ) -> bool:
     """Back up relaxation j of belief i at all levels, from above and below; return whether a bound moved."""
-    n_actions = b.gain.shape[1]
-    here = y.hi[y.row[i], j]
-    apply_ray(b, v, y, i, j, here)
-    q, q_lo, best, best_lo, own = z.row[Q], z.row[Q_LO], z.row[BEST], z.row[BEST_LO], z.row[OWN]
+    n_actions = store.gain.shape[1]
+    here = bounds.hi[bounds.row[i], j]
+    apply_ray(store, levels, bounds, i, j, here)
+    q, q_lo, best, best_lo, own = (
+        level_scratch.row[Q],
+        level_scratch.row[Q_LO],
+        level_scratch.row[BEST],
+        level_scratch.row[BEST_LO],
+        level_scratch.row[OWN],
+    )
     for level in range(best.size):
         best[level] = -np.inf
         best_lo[level] = -np.inf
     for a in range(n_actions):
-        after = v.after[v.which[b.info[i, CLASS] * n_actions + a]]
-        first = b.edge[i, a]
+        after = levels.after[levels.which[store.info[i].cls * n_actions + a]]
+        first = store.edge[i, a]
         if first == NONE:
-            hint = hint_of(b, y, i, j, a)
+            hint = hint_of(store, bounds, i, j, a)
             for level in range(after.size):
                 if after[level] != NONE:
                     best[level] = max(best[level], hint)
             continue
-        gain = priced_gain(b, v, y, i, a, j)
+        gain = priced_gain(store, levels, bounds, i, a, j)
         for level in range(q.size):
             q[level] = gain
             q_lo[level] = gain
             own[level] = 0.0
-        for e in range(first, first + b.degree[i, a]):
-            child, p = b.edge_child[e], discount * b.edge_prob[e]
-            hi, lo = y.hi[row_above(b, v, y, child, j), j], y.lo[row_below(b, v, y, c, child, j), j]
-            from_here = child == i or b.info[child, BASE] == i
-            weight, at_tip = b.value[child, WEIGHT], here
+        for e in range(first, first + store.degree[i, a]):
+            child, p = store.edge_child[e], discount * store.edge_prob[e]
+            hi, lo = (
+                bounds.hi[row_above(store, levels, bounds, child, j), j],
+                bounds.lo[row_below(store, levels, bounds, courses, child, j), j],
+            )
+            from_here = child == i or store.info[child].base == i
+            weight, at_tip = store.info[child].weight, here
             if from_here and child != i:
-                at_tip = y.hi[plain_row(b, v, y, b.info[child, TIP], j, AT_TIP), j]
+                at_tip = bounds.hi[plain_row(store, levels, bounds, store.info[child].tip, j, AT_TIP), j]
             for level in range(after.size):
                 to = after[level]
                 if to == NONE:
@@ -195,12 +203,12 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
                         q[level] += p * (1.0 - weight) * at_tip[to]
                         continue
                 q[level] += p * hi[to]
-        b.used[UPPER_BACKUPS] += after.size * b.degree[i, a] // 4
+        store.counts[0].upper_backups = store.counts[0].upper_backups + after.size * store.degree[i, a] // 4
         for level in range(after.size):
             if after[level] != NONE:
                 best[level] = max(best[level], q[level] / (1.0 - own[level]))
                 best_lo[level] = max(best_lo[level], q_lo[level])
-    hi, lo = here, y.lo[y.row[i], j]
+    hi, lo = here, bounds.lo[bounds.row[i], j]
     moved = False
     for level in range(hi.size):
         if best[level] < hi[level]:
@@ -209,94 +217,100 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
         if best_lo[level] > lo[level]:
             moved = moved or best_lo[level] > lo[level] + MOVE
             lo[level] = best_lo[level]
-    lower_monotone(v, hi)
-    raise_monotone(v, lo)
+    lower_monotone(levels, hi)
+    raise_monotone(levels, lo)
     return moved
 
 
 @inner
-def needs(b: Store, y: Bounds, discount: float, i: int, a: int, need: FloatArray) -> None:
+def needs(store: Store, bounds: Bounds, discount: float, i: int, a: int, need: FloatArray) -> None:
     """Write what action a needs at least: ``C(b, a) + γ max_o M_lo(b')``."""
     for k in range(need.size):
         worst = 0.0
-        if b.edge[i, a] != NONE:
-            for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-                worst = max(worst, y.least[b.edge_child[e], k])
-        need[k] = y.cost[i, k, a] + discount * worst
+        if store.edge[i, a] != NONE:
+            for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
+                worst = max(worst, bounds.least[store.edge_child[e], k])
+        need[k] = bounds.cost[i, k, a] + discount * worst
 
 
 @inner
-def back_up_least(b: Store, y: Bounds, z: LevelScratch, discount: float, i: int) -> bool:
+def back_up_least(store: Store, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int) -> bool:
     """Raise M_lo of belief i; whether it moved."""
-    for k in range(z.need.size):
-        z.rest[k] = np.inf
-    for a in range(b.gain.shape[1]):
-        needs(b, y, discount, i, a, z.need)
-        for k in range(z.need.size):
-            z.rest[k] = min(z.rest[k], z.need[k])
+    for k in range(level_scratch.need.size):
+        level_scratch.rest[k] = np.inf
+    for a in range(store.gain.shape[1]):
+        needs(store, bounds, discount, i, a, level_scratch.need)
+        for k in range(level_scratch.need.size):
+            level_scratch.rest[k] = min(level_scratch.rest[k], level_scratch.need[k])
     moved = False
-    for k in range(z.need.size):
-        moved = moved or z.rest[k] > y.least[i, k] * (1.0 + MOVE)
-        y.least[i, k] = max(y.least[i, k], z.rest[k])
+    for k in range(level_scratch.need.size):
+        moved = moved or level_scratch.rest[k] > bounds.least[i, k] * (1.0 + MOVE)
+        bounds.least[i, k] = max(bounds.least[i, k], level_scratch.rest[k])
     return moved
 
 
 @inner
-def bound_at(b: Store, v: Levels, y: Bounds, i: int, level: int, worth: FloatArray) -> float:
+def bound_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int, worth: FloatArray) -> float:
     """The least upper bound of belief i at a level, when what is left is worth ``worth [J]``."""
-    bound = y.upper[y.row[i], level] if y.row[i] != NONE else np.inf
+    bound = bounds.upper[bounds.row[i], level] if bounds.row[i] != NONE else np.inf
     for j in range(worth.size):
-        bound = min(bound, hi_at(b, v, y, i, j, level) + min(worth[j], v.worth[j, level]))
+        bound = min(bound, hi_at(store, levels, bounds, i, j, level) + min(worth[j], levels.worth[j, level]))
     return float(bound)
 
 
 @inner
-def find_map(b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int, a: int) -> int:
+def find_map(
+    store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int, a: int
+) -> int:
     """The row of `after` that says where action a leads from belief i; if it is in none, NONE, and written to z.map."""
-    needs(b, y, discount, i, a, z.need)
-    pair = b.info[i, CLASS] * b.gain.shape[1] + a
+    needs(store, bounds, discount, i, a, level_scratch.need)
+    pair = store.info[i].cls * store.gain.shape[1] + a
     as_class = True
-    for k in range(z.need.size):
-        z.rest[k] = y.cost[i, k, a]
-        if z.need[k] - v.floor[pair, k] > SNAP * v.floor[pair, k]:
+    for k in range(level_scratch.need.size):
+        level_scratch.rest[k] = bounds.cost[i, k, a]
+        if level_scratch.need[k] - levels.floor[pair, k] > SNAP * levels.floor[pair, k]:
             as_class = False
     if as_class:  # the belief spends what its whole class does
-        return int(v.which[pair])
-    fill_map(v, z.rest, z.need, discount, z.part, z.map)
+        return int(levels.which[pair])
+    fill_map(levels, level_scratch.rest, level_scratch.need, discount, level_scratch.part, level_scratch.map)
     return NONE
 
 
 @inner
 def back_up_exact(  # noqa: PLR0912 - as above
-    b: Store, v: Levels, y: Bounds, z: LevelScratch, discount: float, i: int
+    store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int
 ) -> bool:
     """Back up the bound of belief i at all levels: ``max_a R + γ Σ_o p(o) upper(b', (d − C)/γ)``; whether it moved."""
-    n_actions, n_relaxed = b.gain.shape[1], v.price.shape[0]
-    q, bound, best = z.row[Q], z.row[Q_LO], z.row[BEST]
+    n_actions, n_relaxed = store.gain.shape[1], levels.price.shape[0]
+    q, bound, best = level_scratch.row[Q], level_scratch.row[Q_LO], level_scratch.row[BEST]
     for level in range(best.size):
         best[level] = -np.inf
     for a in range(n_actions):
-        row = find_map(b, v, y, z, discount, i, a)
-        after = z.map if row == NONE else v.after[row]
-        first = b.edge[i, a]
+        row = find_map(store, levels, bounds, level_scratch, discount, i, a)
+        after = level_scratch.map if row == NONE else levels.after[row]
+        first = store.edge[i, a]
         if first == NONE:
             for j in range(n_relaxed):
-                hint, worth = hint_of(b, y, i, j, a), v.worth[j]
+                hint, worth = hint_of(store, bounds, i, j, a), levels.worth[j]
                 for level in range(after.size):
                     q[level] = hint + worth[level] if j == 0 else min(q[level], hint + worth[level])
         else:
             for level in range(q.size):
-                q[level] = b.gain[i, a]
-            for e in range(first, first + b.degree[i, a]):
-                child, p = b.edge_child[e], discount * b.edge_prob[e]
-                upper = y.upper[max(y.row[child], HERE)]
+                q[level] = store.gain[i, a]
+            for e in range(first, first + store.degree[i, a]):
+                child, p = store.edge_child[e], discount * store.edge_prob[e]
+                upper = bounds.upper[max(bounds.row[child], HERE)]
                 for level in range(after.size):
                     bound[level] = upper[after[level]] if after[level] != NONE else -np.inf
                 for j in range(n_relaxed):
                     spent = 0.0
-                    for k in range(z.rest.size):
-                        spent += v.price[j, k] * y.cost[i, k, a]
-                    hi, worth, factor = y.hi[row_above(b, v, y, child, j), j], v.worth[j], 1.0 / discount
+                    for k in range(level_scratch.rest.size):
+                        spent += levels.price[j, k] * bounds.cost[i, k, a]
+                    hi, worth, factor = (
+                        bounds.hi[row_above(store, levels, bounds, child, j), j],
+                        levels.worth[j],
+                        1.0 / discount,
+                    )
                     for level in range(after.size):
                         to = after[level]
                         if to != NONE:
@@ -304,33 +318,42 @@ def back_up_exact(  # noqa: PLR0912 - as above
                             bound[level] = min(bound[level], hi[to] + left)
                 for level in range(after.size):
                     q[level] += p * bound[level]
-            b.used[UPPER_BACKUPS] += after.size * b.degree[i, a] // 4
+            store.counts[0].upper_backups = store.counts[0].upper_backups + after.size * store.degree[i, a] // 4
         for level in range(after.size):
             if after[level] != NONE:
                 best[level] = max(best[level], q[level])
-    upper = y.upper[y.row[i]]
+    upper = bounds.upper[bounds.row[i]]
     moved = False
     for j in range(n_relaxed):
-        hi, worth = y.hi[y.row[i], j], v.worth[j]
+        hi, worth = bounds.hi[bounds.row[i], j], levels.worth[j]
         for level in range(upper.size):
             best[level] = min(best[level], hi[level] + worth[level])
     for level in range(upper.size):
         if best[level] < upper[level]:
             moved = moved or best[level] < upper[level] - MOVE
             upper[level] = best[level]
-    lower_monotone(v, upper)
+    lower_monotone(levels, upper)
     return moved
 
 
 @inner
-def back_up(b: Store, v: Levels, y: Bounds, c: Courses, z: LevelScratch, discount: float, i: int, mode: int) -> bool:
+def back_up(
+    store: Store,
+    levels: Levels,
+    bounds: Bounds,
+    courses: Courses,
+    level_scratch: LevelScratch,
+    discount: float,
+    i: int,
+    mode: int,
+) -> bool:
     """Back up belief i in the relaxation that is the mode, or if it is none everywhere; whether a bound moved."""
     moved = False
-    for j in range(v.price.shape[0]):
-        if v.relaxed and (mode < 0 or mode == j):
-            moved = back_up_relaxed(b, v, y, c, z, discount, i, j) or moved
+    for j in range(levels.price.shape[0]):
+        if levels.relaxed and (mode < 0 or mode == j):
+            moved = back_up_relaxed(store, levels, bounds, courses, level_scratch, discount, i, j) or moved
     if mode >= 0:
         return moved
-    b.value[i, HI] = min(b.value[i, HI], y.hi[y.row[i], 0, y.upper.shape[1] - 1])
-    moved = back_up_least(b, y, z, discount, i) or moved
-    return back_up_exact(b, v, y, z, discount, i) or moved
+    store.info[i].upper = min(store.info[i].upper, bounds.hi[bounds.row[i], 0, bounds.upper.shape[1] - 1])
+    moved = back_up_least(store, bounds, level_scratch, discount, i) or moved
+    return back_up_exact(store, levels, bounds, level_scratch, discount, i) or moved

@@ -62,13 +62,13 @@ class LevelScratch(NamedTuple):
 
 
 @inner
-def place(v: Levels, k: int, d: float) -> int:
+def place(levels: Levels, k: int, d: float) -> int:
     """The first level of cost k that is at least d."""
-    low, high = 0, v.n[k] - 1
+    low, high = 0, levels.n[k] - 1
     bound = d * (1.0 - SNAP)
     while low < high:
         middle = (low + high) // 2
-        if v.value[k, middle] < bound:
+        if levels.value[k, middle] < bound:
             low = middle + 1
         else:
             high = middle
@@ -76,34 +76,36 @@ def place(v: Levels, k: int, d: float) -> int:
 
 
 @inner
-def level_of(v: Levels, d: FloatArray) -> int:
+def level_of(levels: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to, or NONE if it is overspent."""
     level = 0
     for k in range(d.size):
         if d[k] < 0.0:
             return NONE
-        level += place(v, k, d[k]) * v.stride[k]
+        level += place(levels, k, d[k]) * levels.stride[k]
     return level
 
 
 @inner
-def fill_map(v: Levels, spent: FloatArray, need: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
+def fill_map(
+    levels: Levels, spent: FloatArray, need: FloatArray, discount: float, part: IntArray, out: IntArray
+) -> None:
     """Write for each level where it leads after `spent`, or NONE where it is below `need`."""
     for k in range(spent.size):
         at = 0
-        for n in range(v.n[k]):
-            d = v.value[k, n]
+        for n in range(levels.n[k]):
+            d = levels.value[k, n]
             if d < spent[k] or d < need[k] * (1.0 - SNAP):
                 part[k, n] = NONE
                 continue
             left = (d - spent[k]) / discount * (1.0 - SNAP) if discount > 0.0 else np.inf
-            while at < v.n[k] - 1 and v.value[k, at] < left:
+            while at < levels.n[k] - 1 and levels.value[k, at] < left:
                 at += 1
-            part[k, n] = at * v.stride[k]
+            part[k, n] = at * levels.stride[k]
     for level in range(out.size):
         total = 0
         for k in range(spent.size):
-            moved = part[k, v.part_of[k, level]]
+            moved = part[k, levels.part_of[k, level]]
             if moved == NONE:
                 total = NONE
                 break
@@ -112,25 +114,25 @@ def fill_map(v: Levels, spent: FloatArray, need: FloatArray, discount: float, pa
 
 
 @kernel
-def list_maps(v: Levels, spending: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
+def list_maps(levels: Levels, spending: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
     """Fill ``out [n, L]`` with the maps of ``spending [n, K]``."""
     for n in range(spending.shape[0]):
-        fill_map(v, spending[n], spending[n], discount, part, out[n])
+        fill_map(levels, spending[n], spending[n], discount, part, out[n])
 
 
 @inner
-def priced_gain(b: Store, v: Levels, y: Bounds, i: int, a: int, j: int) -> float:
+def priced_gain(store: Store, levels: Levels, bounds: Bounds, i: int, a: int, j: int) -> float:
     """``R(b, a) − λ_j·C(b, a)``."""
-    gain = b.gain[i, a]
-    for k in range(v.n.size):
-        gain -= v.price[j, k] * y.cost[i, k, a]
+    gain = store.gain[i, a]
+    for k in range(levels.n.size):
+        gain -= levels.price[j, k] * bounds.cost[i, k, a]
     return float(gain)
 
 
 @inner
-def priced(v: Levels, j: int, d: FloatArray) -> float:
+def priced(levels: Levels, j: int, d: FloatArray) -> float:
     """``λ_j·d``, what is as good as unlimited counted as its cap."""
     total = 0.0
     for k in range(d.size):
-        total += v.price[j, k] * min(d[k], v.cap[k])
+        total += levels.price[j, k] * min(d[k], levels.cap[k])
     return total

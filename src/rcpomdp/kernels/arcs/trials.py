@@ -9,22 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
-from ..belief_graph.plans import ACTION as PLAN_ACTION
-from ..belief_graph.plans import LINKS as PLAN_LINKS
 from ..belief_graph.search import DONE, FULL, Tuning, back_up_lower, work_done
-from ..belief_graph.store import BELIEFS, CLASS, EDGES, NONE, PLAN, UPPER_BACKUPS, expand
+from ..belief_graph.store import NONE, expand
 from ..jit import inner, kernel
 from ..reference import by_reference
 from .choices import NO_ROOM, THRIFTY, Search, choose, fill_new, next_step
 from .courses import (
-    ACTION,
-    BELIEF,
-    COURSES,
-    FILLED,
-    LINKS,
-    MOVED,
-    VISITS,
-    WANTED,
     Courses,
     add_leaf,
     back_up_course,
@@ -34,7 +24,6 @@ from .courses import (
     known,
     left_after,
 )
-from .courses import PLAN as LEAF
 from .level_bounds import EXACT, back_up, bound_at, fill_hints, make_point, test_points
 from .levels import Levels, level_of, priced
 from .rows import known_over, open_row, start_row
@@ -46,77 +35,82 @@ STILL = 8  # trials in a row that change nothing, after which more would not eit
 
 
 @inner
-def is_loose(c: Courses, d: FloatArray) -> bool:
+def is_loose(courses: Courses, d: FloatArray) -> bool:
     """Whether a budget is so large that plans made without one may keep it."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
-        if c.limited[k] and d[k] < c.loose[k]:
+        if courses.limited[k] and d[k] < courses.loose[k]:
             return False
     return True
 
 
 @inner
-def hand_over(s: Search, i: int, least_gain: float) -> bool:
+def hand_over(search: Search, i: int, least_gain: float) -> bool:
     """Let belief i follow the plan that is best without a budget; False if full."""
-    before = s.b.info[i, PLAN]
-    if back_up_lower(s.x, s.b, s.g, s.w, s.discount, i, least_gain) == FULL:
+    before = search.store.info[i].plan
+    if back_up_lower(search.space, search.store, search.plans, search.scratch, search.discount, i, least_gain) == FULL:
         return False
-    plan = s.b.info[i, PLAN]
+    plan = search.store.info[i].plan
     if plan in (before, NONE):
         return True
-    if not courses_have_room(s.c, 0):
+    if not courses_have_room(search.courses, 0):
         return False
-    add_leaf(s.x, s.b, s.g, s.c, i, plan)
+    add_leaf(search.space, search.store, search.plans, search.courses, i, plan)
     return True
 
 
 @inner
-def improve(s: Search, i: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+def improve(search: Search, i: int, mode: int, d: FloatArray, least_gain: float) -> bool:
     """Look for a better course at (belief i, budget d); False if full."""
     if mode == THRIFTY:
-        return back_up_thrift(s.b, s.c, s.y, s.z, s.discount, i, d)
+        return back_up_thrift(search.store, search.courses, search.bounds, search.level_scratch, search.discount, i, d)
     if mode == EXACT:
-        if is_loose(s.c, d) and not hand_over(s, i, least_gain):
+        if is_loose(search.courses, d) and not hand_over(search, i, least_gain):
             return False
-        return back_up_course(s.b, s.c, s.y, s.z, s.discount, i, d, least_gain)
+        return back_up_course(
+            search.store, search.courses, search.bounds, search.level_scratch, search.discount, i, d, least_gain
+        )
     return True
 
 
 @inner
-def is_close(s: Search, i: int, mode: int, level: int, d: FloatArray, value: float, limit: float) -> bool:
+def is_close(search: Search, i: int, mode: int, level: int, d: FloatArray, value: float, limit: float) -> bool:
     """Whether (belief i, budget d) is within the limit; `value` is the bound of its best action."""
     if mode >= 0:
-        row = s.y.row[i]
-        return bool(min(value, s.y.hi[row, mode, level]) - s.y.lo[row, mode, level] <= limit)
-    if mode == THRIFTY and best_course(s.c, i, d) != NONE:
+        row = search.bounds.row[i]
+        return bool(min(value, search.bounds.hi[row, mode, level]) - search.bounds.lo[row, mode, level] <= limit)
+    if mode == THRIFTY and best_course(search.courses, i, d) != NONE:
         return True
-    for j in range(s.v.price.shape[0]):
-        s.z.worth[j] = priced(s.v, j, d)
+    for j in range(search.levels.price.shape[0]):
+        search.level_scratch.worth[j] = priced(search.levels, j, d)
     if mode == THRIFTY and value > -np.inf:
         return False
-    bound, course = bound_at(s.b, s.v, s.y, i, level, s.z.worth), best_course(s.c, i, d)
-    if value > -np.inf and (course == NONE or min(value, bound) - s.c.total[course, 0] > limit):
+    bound, course = (
+        bound_at(search.store, search.levels, search.bounds, i, level, search.level_scratch.worth),
+        best_course(search.courses, i, d),
+    )
+    if value > -np.inf and (course == NONE or min(value, bound) - search.courses.total[course, 0] > limit):
         return False
-    least = s.v.worst if course == NONE else s.c.total[course, 0]
-    if bound - least > limit and s.c.used[WANTED] < s.p.wanted.shape[0]:
+    least = search.levels.worst if course == NONE else search.courses.total[course, 0]
+    if bound - least > limit and search.courses.counts[0].wanted < search.steps.wanted.shape[0]:
         for k in range(d.size):  # close at this very budget, not at the level above: a level would help
-            s.p.wanted[s.c.used[WANTED], k] = d[k]
-        s.c.used[WANTED] += 1
+            search.steps.wanted[search.courses.counts[0].wanted, k] = d[k]
+        search.courses.counts[0].wanted = search.courses.counts[0].wanted + 1
     return True
 
 
 @inner
-def spend(s: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> int:
+def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> int:
     """The level after action a; ``z.rest`` becomes the budget that is left, ``z.worth`` what it is worth."""
-    v, z = s.v, s.z
+    levels, level_scratch = search.levels, search.level_scratch
     if mode < 0:
-        left_after(s.y, s.discount, i, a, d, z.rest)
-        to = level_of(v, z.rest)
+        left_after(search.bounds, search.discount, i, a, d, level_scratch.rest)
+        to = level_of(levels, level_scratch.rest)
     else:
-        to = v.after[v.which[s.b.info[i, CLASS] * s.b.gain.shape[1] + a], level]
+        to = levels.after[levels.which[search.store.info[i].cls * search.store.gain.shape[1] + a], level]
         for k in range(d.size):
-            z.rest[k] = v.value[k, v.part_of[k, to]]
-    for j in range(v.price.shape[0]):
-        z.worth[j] = priced(v, j, z.rest)
+            level_scratch.rest[k] = levels.value[k, levels.part_of[k, to]]
+    for j in range(levels.price.shape[0]):
+        level_scratch.worth[j] = priced(levels, j, level_scratch.rest)
     return int(to)
 
 
@@ -124,73 +118,85 @@ def spend(s: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> in
 
 
 @inner
-def visit(s: Search, i: int, mode: int, level: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
+def visit(search: Search, i: int, mode: int, level: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
     """Choose the action of a step, expanding what looks best until it is; NO_ROOM if there is none for that."""
     if tuning.all_actions:
-        for a in range(s.b.gain.shape[1]):
-            if s.b.edge[i, a] == NONE and not expand(s.x, s.b, s.w, i, a, tuning.least_weight):
+        for a in range(search.store.gain.shape[1]):
+            if search.store.edge[i, a] == NONE and not expand(
+                search.space, search.store, search.scratch, i, a, tuning.least_weight
+            ):
                 return NO_ROOM, 0.0
-        if not fill_new(s):
+        if not fill_new(search):
             return NO_ROOM, 0.0
     if tuning.least_drop < 1.0 and mode >= 0:
-        test_points(s.b, s.v, s.y, i, mode, level)
-    a, value = choose(s, i, mode, level, d)
+        test_points(search.store, search.levels, search.bounds, i, mode, level)
+    a, value = choose(search, i, mode, level, d)
     least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
-    while a != NONE and s.b.edge[i, a] == NONE:
-        if not expand(s.x, s.b, s.w, i, a, least_weight) or not fill_new(s):
+    while a != NONE and search.store.edge[i, a] == NONE:
+        if not expand(search.space, search.store, search.scratch, i, a, least_weight) or not fill_new(search):
             return NO_ROOM, 0.0
-        a, value = choose(s, i, mode, level, d)
+        a, value = choose(search, i, mode, level, d)
     return a, value
 
 
 @inner
-def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
+def trial(search: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from (root, budget)."""
-    b, c, p = s.b, s.c, s.p
-    before = b.used[BELIEFS] + c.used[COURSES]
+    store, courses, steps = search.store, search.courses, search.steps
+    before = store.counts[0].beliefs + courses.counts[0].courses
     i, depth, moved = root, 0, False
     limit, least_gain = target, tuning.least_gain * target
     for k in range(budget.size):
-        p.left[0, k] = budget[k]
+        steps.left[0, k] = budget[k]
     while i != NONE:
-        d = p.left[depth]
-        s.w.path[depth] = i
-        p.mode[depth] = mode
-        c.used[VISITS] += 1
-        level = level_of(s.v, d)
-        if not open_row(b, s.v, s.y, c, i):
+        d = steps.left[depth]
+        search.scratch.path[depth] = i
+        steps.mode[depth] = mode
+        courses.counts[0].visits = courses.counts[0].visits + 1
+        level = level_of(search.levels, d)
+        if not open_row(store, search.levels, search.bounds, courses, i):
             return FULL
-        edges = b.used[EDGES]
-        a, value = visit(s, i, mode, level, d, tuning)
+        edges = store.counts[0].edges
+        a, value = visit(search, i, mode, level, d, tuning)
         if a == NO_ROOM:
             return FULL
         depth += 1
-        if b.used[EDGES] > edges or a == NONE:  # else the way up will do
-            moved = back_up(b, s.v, s.y, s.c, s.z, s.discount, i, mode) or moved
-        if not improve(s, i, mode, d, least_gain):
+        if store.counts[0].edges > edges or a == NONE:  # else the way up will do
+            moved = (
+                back_up(
+                    store, search.levels, search.bounds, search.courses, search.level_scratch, search.discount, i, mode
+                )
+                or moved
+            )
+        if not improve(search, i, mode, d, least_gain):
             return FULL
-        if is_close(s, i, mode, level, d, value, limit) or a == NONE or depth == p.mode.size:
+        if is_close(search, i, mode, level, d, value, limit) or a == NONE or depth == steps.mode.size:
             break
-        limit /= s.discount
-        to = spend(s, i, a, mode, level, d)
-        i, mode = next_step(s, i, a, mode, to, limit, tuning.end_share)
+        limit /= search.discount
+        to = spend(search, i, a, mode, level, d)
+        i, mode = next_step(search, i, a, mode, to, limit, tuning.end_share)
         for k in range(d.size):
-            p.left[depth, k] = s.z.rest[k] if mode < 0 else s.v.value[k, s.v.part_of[k, to]]
+            steps.left[depth, k] = (
+                search.level_scratch.rest[k] if mode < 0 else search.levels.value[k, search.levels.part_of[k, to]]
+            )
     for t in range(depth - 1, -1, -1):
-        i, mode, d = s.w.path[t], p.mode[t], p.left[t]
-        moved = back_up(b, s.v, s.y, s.c, s.z, s.discount, i, mode) or moved
+        i, mode, d = search.scratch.path[t], steps.mode[t], steps.left[t]
+        moved = (
+            back_up(store, search.levels, search.bounds, search.courses, search.level_scratch, search.discount, i, mode)
+            or moved
+        )
         if tuning.least_drop < 1.0 and mode >= 0:
-            make_point(b, s.y, i, mode, level_of(s.v, d), tuning.least_drop)
-        if not improve(s, i, mode, d, least_gain):
+            make_point(store, search.bounds, i, mode, level_of(search.levels, d), tuning.least_drop)
+        if not improve(search, i, mode, d, least_gain):
             return FULL
-    if moved or b.used[BELIEFS] + c.used[COURSES] > before:
-        c.used[MOVED] = number
+    if moved or store.counts[0].beliefs + courses.counts[0].courses > before:
+        courses.counts[0].moved = number
     return DONE
 
 
 @kernel
 def search(
-    s: Search,
+    search: Search,
     root: int,
     budget: FloatArray,
     epsilon: float,
@@ -203,93 +209,106 @@ def search(
 
     `trials` counts those of the whole search. Return why the search paused, and the new count.
     """
-    s = by_reference(s)
-    if not fill_new(s) or not open_row(s.b, s.v, s.y, s.c, root):
+    search = by_reference(search)
+    if not fill_new(search) or not open_row(search.store, search.levels, search.bounds, search.courses, root):
         return FULL, trials
-    stop = work_done(s.b) + work
-    level = level_of(s.v, budget)
-    while work_done(s.b) < stop and trials < most_trials and trials - s.c.used[MOVED] < STILL:
-        if s.y.upper[s.y.row[root], level] == -np.inf:
+    stop = work_done(search.store) + work
+    level = level_of(search.levels, budget)
+    while work_done(search.store) < stop and trials < most_trials and trials - search.courses.counts[0].moved < STILL:
+        if search.bounds.upper[search.bounds.row[root], level] == -np.inf:
             break
-        s.b.used[UPPER_BACKUPS] += 1  # a trial that changes nothing is work too
-        gap = s.y.upper[s.y.row[root], level] - known(s.c, s.v, root, budget)
+        search.store.counts[0].upper_backups = (
+            search.store.counts[0].upper_backups + 1
+        )  # a trial that changes nothing is work too
+        gap = search.bounds.upper[search.bounds.row[root], level] - known(search.courses, search.levels, root, budget)
         mode = EXACT
-        if best_course(s.c, root, budget) == NONE and trials % 2 == 0:
+        if best_course(search.courses, root, budget) == NONE and trials % 2 == 0:
             mode = THRIFTY
         elif gap <= epsilon:
             break
         share = tuning.share if trials % 4 < 2 else tuning.wide_share
-        if trial(s, root, budget, mode, max(epsilon, share * gap), tuning, trials) == FULL:
+        if trial(search, root, budget, mode, max(epsilon, share * gap), tuning, trials) == FULL:
             return FULL, trials
         trials += 1
     return DONE, trials
 
 
 @kernel
-def refill(s: Search, first: int, rounds: int) -> None:
+def refill(search: Search, first: int, rounds: int) -> None:
     """Start the relaxations from `first` on again, and carry what the edges tell by a few rounds of backups."""
-    s = by_reference(s)
-    b, v, y, c, z = s.b, s.v, s.y, s.c, s.z
-    for i in range(c.used[FILLED]):
-        for j in range(first, v.price.shape[0]):
-            fill_hints(b, v, y, i, j)
-    for i in range(c.used[FILLED]):
-        if y.row[i] == NONE:
+    search = by_reference(search)
+    store, levels, bounds, courses, level_scratch = (
+        search.store,
+        search.levels,
+        search.bounds,
+        search.courses,
+        search.level_scratch,
+    )
+    for i in range(courses.counts[0].filled):
+        for j in range(first, levels.price.shape[0]):
+            fill_hints(store, levels, bounds, i, j)
+    for i in range(courses.counts[0].filled):
+        if bounds.row[i] == NONE:
             continue
-        for j in range(v.price.shape[0]):
+        for j in range(levels.price.shape[0]):
             if j < first:
-                known_over(b, v, c, i, j, y.lo[y.row[i], j])
+                known_over(store, levels, courses, i, j, bounds.lo[bounds.row[i], j])
             else:
-                start_row(b, v, y, c, i, y.row[i], j)
+                start_row(store, levels, bounds, courses, i, bounds.row[i], j)
     mode = EXACT
     for _ in range(rounds):
-        for i in range(s.c.used[FILLED] - 1, -1, -1):
-            if y.row[i] != NONE:
-                back_up(b, v, y, c, z, s.discount, i, mode)
+        for i in range(search.courses.counts[0].filled - 1, -1, -1):
+            if bounds.row[i] != NONE:
+                back_up(store, levels, bounds, courses, level_scratch, search.discount, i, mode)
 
 
 # What Python asks
 
 
 @kernel
-def level_at(v: Levels, d: FloatArray) -> int:
+def level_at(levels: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to."""
-    return level_of(v, d)
+    return level_of(levels, d)
 
 
 @kernel
-def best_at(c: Courses, i: int, d: FloatArray) -> int:
+def best_at(courses: Courses, i: int, d: FloatArray) -> int:
     """The best known course at (belief, budget), or NONE."""
-    return best_course(c, i, d)
+    return best_course(courses, i, d)
 
 
 @kernel
-def follow(s: Search, course: int, o: int) -> int:
+def follow(search: Search, course: int, o: int) -> int:
     """The course that follows a course after an observation; NONE if that was impossible, NO_ROOM if there is none.
 
     A leaf is followed by the leaf of the plan that its plan goes on with, at the belief that is then reached.
     """
-    s = by_reference(s)
-    b, c, g, x = s.b, s.c, s.g, s.x
-    i, plan = c.info[course, BELIEF], c.info[course, LEAF]
-    a = c.info[course, ACTION] if plan == NONE else g.info[plan, PLAN_ACTION]
+    search = by_reference(search)
+    store, courses, plans, space = search.store, search.courses, search.plans, search.space
+    i, plan = courses.info[course].belief, courses.info[course].plan
+    a = courses.info[course].action if plan == NONE else plans.info[plan].action
     least_weight = 2.0  # no rays: this belief is where we are, not where bounds are wanted
-    if b.edge[i, a] == NONE and not expand(x, b, s.w, i, a, least_weight):
+    if store.edge[i, a] == NONE and not expand(space, store, search.scratch, i, a, least_weight):
         return NO_ROOM
-    if not fill_new(s) or not courses_have_room(c, 0):
+    if not fill_new(search) or not courses_have_room(courses, 0):
         return NO_ROOM
-    for e in range(b.degree[i, a]):
-        if b.edge_obs[b.edge[i, a] + e] != o:
+    for e in range(store.degree[i, a]):
+        if store.edge_obs[store.edge[i, a] + e] != o:
             continue
         if plan == NONE:
-            return int(c.link[c.info[course, LINKS] + e])
-        pair = g.info[plan, CLASS] * s.b.gain.shape[1] + a
-        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-            if x.seen_obs[f] == o:
-                new = c.used[COURSES]
+            return int(courses.link[courses.info[course].links + e])
+        pair = plans.info[plan].cls * search.store.gain.shape[1] + a
+        for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+            if space.seen_obs[f] == o:
+                new = courses.counts[0].courses
                 add_leaf(
-                    x, b, g, c, b.edge_child[b.edge[i, a] + e], g.link[g.info[plan, PLAN_LINKS] + f - x.seen_ptr[pair]]
+                    space,
+                    store,
+                    plans,
+                    courses,
+                    store.edge_child[store.edge[i, a] + e],
+                    plans.link[plans.info[plan].links + f - space.seen_ptr[pair]],
                 )
-                c.used[COURSES] = new + 1  # kept even if it is dominated: it is what is followed
+                courses.counts[0].courses = new + 1  # kept even if it is dominated: it is what is followed
                 return int(new)
     return NONE

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
-from ..belief_graph.plans import ACTION, LINKS, Plans
-from ..belief_graph.store import CLASS, NONE, Space
+from ..belief_graph.plans import Plans
+from ..belief_graph.store import NONE, Space
 from ..jit import inner, kernel
 
 FOREVER = 2**30  # k = ∞; a finite k is at most one less
@@ -38,30 +38,32 @@ class Setting(NamedTuple):
 
 
 @kernel
-def mark_costly(x: Space, g: Plans, at: IntArray, first: int, last: int, by_obs: IntArray, costly: BoolArray) -> bool:
+def mark_costly(
+    space: Space, plans: Plans, at: IntArray, first: int, last: int, by_obs: IntArray, costly: BoolArray
+) -> bool:
     """Mark the states from which plans ``first:last`` may ever cost anything; return whether a mark was added.
 
     The mark of plan p in the i-th state of its class is ``costly[at[p] + i]``; ``by_obs [O]`` is scratch. A cost bound
     of 0 decides that a leaf is admissible, and vectors are rounded, so zeros are found from what can be reached.
     """
-    m = x.model
-    n_states, n_actions = m.reward.shape
+    model = space.model
+    n_states, n_actions = model.reward.shape
     changed = False
     for p in range(first, last):
-        cls, a = g.info[p, CLASS], g.info[p, ACTION]
+        cls, a = plans.info[p].cls, plans.info[p].action
         pair = cls * n_actions + a
-        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-            by_obs[x.seen_obs[f]] = g.link[g.info[p, LINKS] + f - x.seen_ptr[pair]]
-        for s in range(x.start[cls], x.start[cls + 1]):
-            here = at[p] + s - x.start[cls]
+        for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+            by_obs[space.seen_obs[f]] = plans.link[plans.info[p].links + f - space.seen_ptr[pair]]
+        for s in range(space.start[cls], space.start[cls + 1]):
+            here = at[p] + s - space.start[cls]
             if costly[here]:
                 continue
-            found = m.cost[0, s, a] > 0.0
-            for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
-                after = m.t_next[e]
-                place = after - x.start[x.class_of[after]]
-                for f in range(m.z_ptr[a * n_states + after], m.z_ptr[a * n_states + after + 1]):
-                    found = found or costly[at[by_obs[m.z_obs[f]]] + place]
+            found = model.cost[0, s, a] > 0.0
+            for e in range(model.t_ptr[a * n_states + s], model.t_ptr[a * n_states + s + 1]):
+                after = model.t_next[e]
+                place = after - space.start[space.class_of[after]]
+                for f in range(model.z_ptr[a * n_states + after], model.z_ptr[a * n_states + after + 1]):
+                    found = found or costly[at[by_obs[model.z_obs[f]]] + place]
             costly[here] = found
             changed = changed or found
     return changed
@@ -83,19 +85,19 @@ def admissible_horizon(left: float, weight: float, discount: float, c_max: float
 
 
 @inner
-def choose_plan(x: Setting, states: IndexArray, probs: FloatArray) -> tuple[int, float, float]:
+def choose_plan(setting: Setting, states: IndexArray, probs: FloatArray) -> tuple[int, float, float]:
     """The plan of least cost, ties by most reward, and its reward and cost (Alg. 1 line 2, Alg. 3 lines 5-7)."""
-    cls = x.class_of[states[0]]
-    shift = x.start[cls]
-    first, last = x.plan_ptr[cls], x.plan_ptr[cls + 1]
+    cls = setting.class_of[states[0]]
+    shift = setting.start[cls]
+    first, last = setting.plan_ptr[cls], setting.plan_ptr[cls + 1]
     least = np.inf
     for p in range(first, last):
-        least = min(least, _dot(x.plan_cost, x.plan_at[p] - shift, states, probs))
+        least = min(least, _dot(setting.plan_cost, setting.plan_at[p] - shift, states, probs))
     chosen, reward, cost = NONE, -np.inf, np.inf
     for p in range(first, last):
-        c = _dot(x.plan_cost, x.plan_at[p] - shift, states, probs)
+        c = _dot(setting.plan_cost, setting.plan_at[p] - shift, states, probs)
         if c <= least * (1.0 + _TIE):
-            r = _dot(x.plan_reward, x.plan_at[p] - shift, states, probs)
+            r = _dot(setting.plan_reward, setting.plan_at[p] - shift, states, probs)
             if chosen == NONE or r > reward:
                 chosen, reward, cost = p, r, c
     return chosen, reward, cost

@@ -40,142 +40,144 @@ KAPPA = 0.5
 
 
 @inner
-def largest_excess(t: Tree, row: int, a: int, allowed: float) -> int:
+def largest_excess(tree: Tree, row: int, a: int, allowed: float) -> int:
     """The successor whose gap beyond what is allowed contributes most."""
-    chosen, most = t.first[row, a], -np.inf
-    for c in range(t.first[row, a], t.first[row, a] + t.degree[row, a]):
-        excess = t.value[c, PROB] * (t.value[c, V_HI] - t.value[c, V_LO] - allowed)
+    chosen, most = tree.first[row, a], -np.inf
+    for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
+        excess = tree.value[c, PROB] * (tree.value[c, V_HI] - tree.value[c, V_LO] - allowed)
         if excess > most:
             chosen, most = c, excess
     return int(chosen)
 
 
 @inner
-def passed_on(x: Setting, t: Tree, row: int, a: int, child: int, level: float, side: int) -> float:
+def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level: float, side: int) -> float:
     """What one successor must be worth for the action to reach `level`, the others being worth their bounds."""
-    level = (level - t.gain[row, a, 0]) / x.discount
-    for c in range(t.first[row, a], t.first[row, a] + t.degree[row, a]):
+    level = (level - tree.gain[row, a, 0]) / setting.discount
+    for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
         if c != child:
-            level -= t.value[c, PROB] * t.value[c, side]
-    return float(level / t.value[child, PROB])
+            level -= tree.value[c, PROB] * tree.value[c, side]
+    return float(level / tree.value[child, PROB])
 
 
 @inner
-def sample_heuristic(x: Setting, t: Tree, w: Scratch, target: float) -> tuple[int, int]:
+def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, target: float) -> tuple[int, int]:
     """Descend as SARSOP does (SampleHeu); return how many nodes were sampled, and whether room was short."""
     i, n = ROOT, 0
-    low = t.value[ROOT, V_LO]  # SAMPLE, lines 1 and 2
+    low = tree.value[ROOT, V_LO]  # SAMPLE, lines 1 and 2
     high = low + target
-    allowed = target / x.discount if x.discount > 0.0 else np.inf  # ε γ^{-t}, with t = 1 at the root
-    while n < w.path.size and t.info[i, STATUS] == ALIVE:
-        if t.info[i, ROW] == NONE:
-            if not has_room(x, t):
+    allowed = target / setting.discount if setting.discount > 0.0 else np.inf  # ε γ^{-t}, with t = 1 at the root
+    while n < scratch.path.size and tree.info[i, STATUS] == ALIVE:
+        if tree.info[i, ROW] == NONE:
+            if not has_room(setting, tree):
                 return n, FULL
-            expand(x, t, w, i)  # lines 15-16; lines 5-14 need the bounds of what follows
-        w.path[n] = i
+            expand(setting, tree, scratch, i)  # lines 15-16; lines 5-14 need the bounds of what follows
+        scratch.path[n] = i
         n += 1
-        v_hi, v_lo = t.value[i, V_HI], t.value[i, V_LO]
+        v_hi, v_lo = tree.value[i, V_HI], tree.value[i, V_LO]
         if not v_hi - v_lo > KAPPA * allowed:  # deep sampling has gone deep enough; also false for a node found dead
             break
-        if predicted_value(t, i) <= low and v_hi <= max(high, v_lo + allowed):  # lines 1-3
+        if predicted_value(tree, i) <= low and v_hi <= max(high, v_lo + allowed):  # lines 1-3
             break
-        row = t.info[i, ROW]
+        row = tree.info[i, ROW]
         q_lo = -np.inf  # lines 5-7
-        for a in range(t.cut.shape[1]):
-            if not t.cut[row, a]:
-                q_lo = max(q_lo, t.q[row, a, Q_LO])
+        for a in range(tree.cut.shape[1]):
+            if not tree.cut[row, a]:
+                q_lo = max(q_lo, tree.q[row, a, Q_LO])
         low = max(low, q_lo)
         high = max(high, q_lo + allowed)
-        a = optimistic_action(x, t, i)  # lines 8-10
+        a = optimistic_action(setting, tree, i)  # lines 8-10
         if a == NONE:
             break
-        i = largest_excess(t, row, a, allowed)  # line 12
-        low = passed_on(x, t, row, a, i, low, V_LO)  # lines 13 and 14
-        high = passed_on(x, t, row, a, i, high, V_HI)
-        allowed /= x.discount
+        i = largest_excess(tree, row, a, allowed)  # line 12
+        low = passed_on(setting, tree, row, a, i, low, V_LO)  # lines 13 and 14
+        high = passed_on(setting, tree, row, a, i, high, V_HI)
+        allowed /= setting.discount
     return n, DONE
 
 
 @inner
-def sample_random(x: Setting, t: Tree, w: Scratch, luck: FloatArray) -> tuple[int, int]:
+def sample_random(setting: Setting, tree: Tree, scratch: Scratch, luck: FloatArray) -> tuple[int, int]:
     """Descend by chance until a new node is sampled (SampleRandom); returns as `sample_heuristic`.
 
     Actions are those not pruned, observations those that can follow, all with the same chance.
     """
     i, n = ROOT, 0
-    while n < w.path.size and t.info[i, STATUS] == ALIVE:
-        is_new = t.info[i, ROW] == NONE
+    while n < scratch.path.size and tree.info[i, STATUS] == ALIVE:
+        is_new = tree.info[i, ROW] == NONE
         if is_new:
-            if not has_room(x, t):
+            if not has_room(setting, tree):
                 return n, FULL
-            expand(x, t, w, i)
-        w.path[n] = i
+            expand(setting, tree, scratch, i)
+        scratch.path[n] = i
         n += 1
         if is_new:  # line 5; the root is new once
             break
-        row = t.info[i, ROW]
+        row = tree.info[i, ROW]
         left = 0
-        for a in range(t.cut.shape[1]):
-            left += not t.cut[row, a]
+        for a in range(tree.cut.shape[1]):
+            left += not tree.cut[row, a]
         if left == 0:
             break
-        skip = int(luck[t.used[DRAWN]] * left)
+        skip = int(luck[tree.used[DRAWN]] * left)
         a = 0
-        while t.cut[row, a] or skip > 0:
-            skip -= not t.cut[row, a]
+        while tree.cut[row, a] or skip > 0:
+            skip -= not tree.cut[row, a]
             a += 1
-        i = t.first[row, a] + int(luck[t.used[DRAWN] + 1] * t.degree[row, a])
-        t.used[DRAWN] += 2
+        i = tree.first[row, a] + int(luck[tree.used[DRAWN] + 1] * tree.degree[row, a])
+        tree.used[DRAWN] += 2
     return n, DONE
 
 
 @kernel
-def search(x: Setting, t: Tree, w: Scratch, luck: FloatArray, epsilon: float, trials: int, pruning: bool) -> int:
+def search(
+    setting: Setting, tree: Tree, scratch: Scratch, luck: FloatArray, epsilon: float, trials: int, pruning: bool
+) -> int:
     """Trials until there have been `trials`, the gap is at most epsilon, the root is pruned, or something runs short.
 
     Return why it paused. What a search does depends on its own state alone, not on where it is paused.
     """
-    while t.used[TRIALS] < trials and t.info[ROOT, STATUS] == ALIVE:
-        if t.value[ROOT, V_HI] - t.value[ROOT, PROVEN] <= epsilon:
+    while tree.used[TRIALS] < trials and tree.info[ROOT, STATUS] == ALIVE:
+        if tree.value[ROOT, V_HI] - tree.value[ROOT, PROVEN] <= epsilon:
             break
-        if t.used[DRAWN] + 2 * w.path.size + 1 > luck.size:
+        if tree.used[DRAWN] + 2 * scratch.path.size + 1 > luck.size:
             return OUT_OF_LUCK
-        heuristic = luck[t.used[DRAWN]] < 0.5
-        t.used[DRAWN] += 1
+        heuristic = luck[tree.used[DRAWN]] < 0.5
+        tree.used[DRAWN] += 1
         if heuristic:
-            target = max(epsilon, KAPPA * (t.value[ROOT, V_HI] - t.value[ROOT, V_LO]))
-            n, status = sample_heuristic(x, t, w, target)
+            target = max(epsilon, KAPPA * (tree.value[ROOT, V_HI] - tree.value[ROOT, V_LO]))
+            n, status = sample_heuristic(setting, tree, scratch, target)
         else:
-            n, status = sample_random(x, t, w, luck)
+            n, status = sample_random(setting, tree, scratch, luck)
         for j in range(n - 1, -1, -1):  # the deepest first, so that one pass reaches the root
-            back_up(x, t, w.path[j])
+            back_up(setting, tree, scratch.path[j])
         if pruning:
             for j in range(n - 1, -1, -1):
-                prune(t, w.path[j])
-        t.used[TRIALS] += 1
-        t.used[DEPTH] = max(t.used[DEPTH], n)
+                prune(tree, scratch.path[j])
+        tree.used[TRIALS] += 1
+        tree.used[DEPTH] = max(tree.used[DEPTH], n)
         if status == FULL:
             return FULL
     return DONE
 
 
 @kernel
-def least_budget(x: Setting, t: Tree) -> float:
+def least_budget(setting: Setting, tree: Tree) -> float:
     """A lower bound on the budget that any policy needs: ``M(b) = min_a [C(b, a) + γ max_o M(b_o)]`` over the tree.
 
     It depends on no budget, so nodes count whether pruned or not; leaves have their starting bound.
     """
-    n = t.used[NODES]
+    n = tree.used[NODES]
     least = np.zeros(n)
     for i in range(n - 1, -1, -1):
-        row = t.info[i, ROW]
+        row = tree.info[i, ROW]
         if row == NONE:
-            least[i] = t.value[i, C_LO]
+            least[i] = tree.value[i, C_LO]
             continue
         least[i] = np.inf
-        for a in range(t.cut.shape[1]):
+        for a in range(tree.cut.shape[1]):
             worst = 0.0
-            for c in range(t.first[row, a], t.first[row, a] + t.degree[row, a]):
+            for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
                 worst = max(worst, least[c])
-            least[i] = min(least[i], t.gain[row, a, 1] + x.discount * worst)
+            least[i] = min(least[i], tree.gain[row, a, 1] + setting.discount * worst)
     return float(least[ROOT])

@@ -12,35 +12,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import AnyArray, FloatArray, IntArray
 from ..jit import inner, kernel
 from .store import (
-    CLASS,
-    LO,
-    MAKING_PLANS,
     NONE,
-    PLAN,
-    PLAN_LINKS,
-    PLAN_VALUES,
-    PLANS,
-    PROBS,
-    SIZE,
-    STATES,
-    TESTED,
-    TESTING_PLANS,
     Scratch,
     Space,
     Store,
 )
 
-# Columns of Plans.info
-ACTION, VALUES, LINKS, OLDER = range(1, 5)  # CLASS is column 0, as in Store.info
+PLAN = np.dtype(
+    [
+        ("cls", np.int64),
+        ("action", np.int64),
+        ("values", np.int64),  # first of its vectors
+        ("links", np.int64),  # first of its successors
+        ("older", np.int64),  # next plan of the list of its class
+    ]
+)
 
 
 class Plans(NamedTuple):
-    """Plans by capacity; ``Store.used`` counts what is filled."""
+    """Plans by capacity; ``Store.counts`` says what is filled."""
 
-    info: IntArray  # [N, 5] CLASS, ACTION, first of VALUES, first of LINKS, next OLDER plan of the class
+    info: AnyArray  # [N] PLAN
     sure: FloatArray  # [N, K] sure cost
     value: FloatArray  # vectors of a plan: row by row, each over the class
     link: IntArray  # successor for each entry of Space.seen_obs of (class, action)
@@ -49,13 +44,13 @@ class Plans(NamedTuple):
 
 
 @kernel
-def product(x: Space, b: Store, g: Plans, i: int, plan: int, row: int) -> float:
+def product(space: Space, store: Store, plans: Plans, i: int, plan: int, row: int) -> float:
     """``α·b`` of one row."""
-    cls = b.info[i, CLASS]
-    first = x.start[cls]
-    states, probs, size = b.info[i, STATES], b.info[i, PROBS], b.info[i, SIZE]
-    vector = g.value[g.info[plan, VALUES] + row * (x.start[cls + 1] - first) :]
-    state, prob = b.state[states : states + size], b.prob[probs : probs + size]
+    cls = store.info[i].cls
+    first = space.start[cls]
+    states, probs, size = store.info[i].states, store.info[i].probs, store.info[i].size
+    vector = plans.value[plans.info[plan].values + row * (space.start[cls + 1] - first) :]
+    state, prob = store.state[states : states + size], store.prob[probs : probs + size]
     total = 0.0
     for j in range(size):
         total += prob[j] * vector[state[j] - first]
@@ -63,104 +58,104 @@ def product(x: Space, b: Store, g: Plans, i: int, plan: int, row: int) -> float:
 
 
 @kernel
-def refresh_lower(x: Space, b: Store, g: Plans, i: int) -> None:
+def refresh_lower(space: Space, store: Store, plans: Plans, i: int) -> None:
     """Test the plans that are newer than the last look; keep the best."""
-    newest = g.newest[b.info[i, CLASS]]
+    newest = plans.newest[store.info[i].cls]
     plan = newest
-    while plan > b.info[i, TESTED]:
-        value = product(x, b, g, i, plan, 0)
-        b.used[TESTING_PLANS] += b.info[i, SIZE]
-        if value > b.value[i, LO]:
-            b.value[i, LO] = value
-            b.info[i, PLAN] = plan
-        plan = g.info[plan, OLDER]
-    b.info[i, TESTED] = newest
+    while plan > store.info[i].tested:
+        value = product(space, store, plans, i, plan, 0)
+        store.counts[0].testing_plans = store.counts[0].testing_plans + store.info[i].size
+        if value > store.info[i].lower:
+            store.info[i].lower = value
+            store.info[i].plan = plan
+        plan = plans.info[plan].older
+    store.info[i].tested = newest
 
 
 @inner
-def plan_has_room(x: Space, b: Store, g: Plans, cls: int, a: int) -> bool:
+def plan_has_room(space: Space, store: Store, plans: Plans, cls: int, a: int) -> bool:
     """Whether one more plan for (class, action) fits."""
-    pair = cls * x.hint.shape[1] + a
-    size = (x.start[cls + 1] - x.start[cls]) * x.gain.shape[0]
-    links = x.seen_ptr[pair + 1] - x.seen_ptr[pair]
+    pair = cls * space.hint.shape[1] + a
+    size = (space.start[cls + 1] - space.start[cls]) * space.gain.shape[0]
+    links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     return bool(
-        b.used[PLANS] < g.info.shape[0]
-        and b.used[PLAN_VALUES] + size <= g.value.size
-        and b.used[PLAN_LINKS] + links <= g.link.size
+        store.counts[0].plans < plans.info.shape[0]
+        and store.counts[0].plan_values + size <= plans.value.size
+        and store.counts[0].plan_links + links <= plans.link.size
     )
 
 
 @inner
-def add_plan(x: Space, b: Store, g: Plans, w: Scratch, discount: float, i: int, a: int) -> int:
+def add_plan(space: Space, store: Store, plans: Plans, scratch: Scratch, discount: float, i: int, a: int) -> int:
     """Make the plan that takes action a at belief i and then follows the best plan of each successor.
 
     There must be room. The plan is not yet known to any belief.
     """
-    m = x.model
-    n_states, n_actions = m.reward.shape
-    cls = b.info[i, CLASS]
+    model = space.model
+    n_states, n_actions = model.reward.shape
+    cls = store.info[i].cls
     pair = cls * n_actions + a
-    plan, at, links = b.used[PLANS], b.used[PLAN_VALUES], b.used[PLAN_LINKS]
-    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-        w.by_obs[x.seen_obs[f]] = g.default[x.seen_class[f]]
-    for e in range(b.edge[i, a], b.edge[i, a] + b.degree[i, a]):
-        w.by_obs[b.edge_obs[e]] = b.info[b.edge_child[e], PLAN]
-    for k in range(g.sure.shape[1]):
+    plan, at, links = store.counts[0].plans, store.counts[0].plan_values, store.counts[0].plan_links
+    for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+        scratch.by_obs[space.seen_obs[f]] = plans.default[space.seen_class[f]]
+    for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
+        scratch.by_obs[store.edge_obs[e]] = store.info[store.edge_child[e]].plan
+    for k in range(plans.sure.shape[1]):
         worst = 0.0
-        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-            worst = max(worst, g.sure[w.by_obs[x.seen_obs[f]], k])
-        g.sure[plan, k] = x.peak[cls, a, k] + discount * worst
-    n_links = x.seen_ptr[pair + 1] - x.seen_ptr[pair]
+        for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+            worst = max(worst, plans.sure[scratch.by_obs[space.seen_obs[f]], k])
+        plans.sure[plan, k] = space.peak[cls, a, k] + discount * worst
+    n_links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     for f in range(n_links):
-        g.link[links + f] = w.by_obs[x.seen_obs[x.seen_ptr[pair] + f]]
-    first, last = x.start[cls], x.start[cls + 1]
+        plans.link[links + f] = scratch.by_obs[space.seen_obs[space.seen_ptr[pair] + f]]
+    first, last = space.start[cls], space.start[cls + 1]
     size = last - first
-    for row in range(x.gain.shape[0]):
+    for row in range(space.gain.shape[0]):
         for s in range(first, last):
             total = 0.0
-            for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
-                s_next = m.t_next[e]
-                c = x.class_of[s_next]
-                width, place = x.start[c + 1] - x.start[c], s_next - x.start[c]
+            for e in range(model.t_ptr[a * n_states + s], model.t_ptr[a * n_states + s + 1]):
+                s_next = model.t_next[e]
+                c = space.class_of[s_next]
+                width, place = space.start[c + 1] - space.start[c], s_next - space.start[c]
                 part = 0.0
-                for f in range(m.z_ptr[a * n_states + s_next], m.z_ptr[a * n_states + s_next + 1]):
-                    follow = w.by_obs[m.z_obs[f]]
-                    part += m.z_prob[f] * g.value[g.info[follow, VALUES] + row * width + place]
-                total += m.t_prob[e] * part
-            g.value[at + row * size + s - first] = x.gain[row, s, a] + discount * total
-    b.used[MAKING_PLANS] += 4 * size * x.gain.shape[0]
-    g.info[plan, CLASS] = cls
-    g.info[plan, ACTION] = a
-    g.info[plan, VALUES] = at
-    g.info[plan, LINKS] = links
-    g.info[plan, OLDER] = g.newest[cls]
-    g.newest[cls] = plan
-    b.used[PLANS] = plan + 1
-    b.used[PLAN_VALUES] = at + size * x.gain.shape[0]
-    b.used[PLAN_LINKS] = links + n_links
+                for f in range(model.z_ptr[a * n_states + s_next], model.z_ptr[a * n_states + s_next + 1]):
+                    follow = scratch.by_obs[model.z_obs[f]]
+                    part += model.z_prob[f] * plans.value[plans.info[follow].values + row * width + place]
+                total += model.t_prob[e] * part
+            plans.value[at + row * size + s - first] = space.gain[row, s, a] + discount * total
+    store.counts[0].making_plans = store.counts[0].making_plans + 4 * size * space.gain.shape[0]
+    plans.info[plan].cls = cls
+    plans.info[plan].action = a
+    plans.info[plan].values = at
+    plans.info[plan].links = links
+    plans.info[plan].older = plans.newest[cls]
+    plans.newest[cls] = plan
+    store.counts[0].plans = plan + 1
+    store.counts[0].plan_values = at + size * space.gain.shape[0]
+    store.counts[0].plan_links = links + n_links
     return int(plan)
 
 
 @kernel
-def forget_idle(b: Store, g: Plans, n_beliefs: int) -> int:
+def forget_idle(store: Store, plans: Plans, n_beliefs: int) -> int:
     """Take plans that are best at no belief off their class's list; return how many stay.
 
     Nothing is freed: other plans may follow them. Bounds of the beliefs there are do not change.
     """
-    busy = np.zeros(g.info.shape[0], dtype=np.bool_)
+    busy = np.zeros(plans.info.shape[0], dtype=np.bool_)
     for i in range(n_beliefs):
-        if b.info[i, PLAN] != NONE:
-            busy[b.info[i, PLAN]] = True
+        if store.info[i].plan != NONE:
+            busy[store.info[i].plan] = True
     kept = 0
-    for c in range(g.newest.size):
-        busy[g.newest[c]] = True  # the head marks what has been tested
-        busy[g.default[c]] = True
-        plan = g.newest[c]
+    for c in range(plans.newest.size):
+        busy[plans.newest[c]] = True  # the head marks what has been tested
+        busy[plans.default[c]] = True
+        plan = plans.newest[c]
         while plan != NONE:
             kept += 1
-            older = g.info[plan, OLDER]
+            older = plans.info[plan].older
             while older != NONE and not busy[older]:
-                older = g.info[older, OLDER]
-            g.info[plan, OLDER] = older
+                older = plans.info[older].older
+            plans.info[plan].older = older
             plan = older
     return kept

@@ -38,35 +38,35 @@ def _hash(cls: int, state: IndexArray, prob: FloatArray, n: int) -> int:
 
 
 @inner
-def _same(b: Beliefs, i: int, h: int, cls: int, state: IndexArray, prob: FloatArray, n: int) -> bool:
-    known = b.info[i]
+def _same(beliefs: Beliefs, i: int, h: int, cls: int, state: IndexArray, prob: FloatArray, n: int) -> bool:
+    known = beliefs.info[i]
     if known.hash != h or known.cls != cls or known.size != n:
         return False
     at = known.offset
-    for j in range(n):  # noqa: SIM110 - compiled code has no all()
-        if b.state[at + j] != state[j] or abs(b.prob[at + j] - prob[j]) > SAME * prob[j]:
+    for j in range(n):
+        if beliefs.state[at + j] != state[j] or abs(beliefs.prob[at + j] - prob[j]) > SAME * prob[j]:
             return False
     return True
 
 
 @kernel
-def intern(x: Space, b: Beliefs, counts: AnyArray, state: IndexArray, prob: FloatArray, n: int) -> int:
+def intern(space: Space, beliefs: Beliefs, counts: AnyArray, state: IndexArray, prob: FloatArray, n: int) -> int:
     """The belief with this support and these probabilities, made if it is new. There must be room."""
-    cls = int(x.class_of[state[0]])
+    cls = int(space.class_of[state[0]])
     h = _hash(cls, state, prob, n)
-    mask = b.table.size - 1
+    mask = beliefs.table.size - 1
     slot = h & mask
-    while b.table[slot] != NONE:
-        if x.merge and _same(b, b.table[slot], h, cls, state, prob, n):
-            return int(b.table[slot])
+    while beliefs.table[slot] != NONE:
+        if space.merge and _same(beliefs, beliefs.table[slot], h, cls, state, prob, n):
+            return int(beliefs.table[slot])
         slot = (slot + 1) & mask
     count = counts[0]
     new, at = count.beliefs, count.pool
-    b.table[slot] = new
+    beliefs.table[slot] = new
     count.beliefs = new + 1
     count.pool = at + n
     count.making_beliefs = count.making_beliefs + 4 * n
-    made = b.info[new]
+    made = beliefs.info[new]
     made.cls = cls
     made.size = n
     made.offset = at
@@ -79,212 +79,220 @@ def intern(x: Space, b: Beliefs, counts: AnyArray, state: IndexArray, prob: Floa
     made.base = NONE
     made.tip = NONE
     for j in range(n):
-        b.state[at + j] = state[j]
-        b.prob[at + j] = prob[j]
-    for k in range(b.least.shape[1]):
-        b.low[new, k] = np.inf
-        b.high[new, k] = -1.0
-        b.least[new, k] = _least_cost(x, state, prob, n, k)
+        beliefs.state[at + j] = state[j]
+        beliefs.prob[at + j] = prob[j]
+    for k in range(beliefs.least.shape[1]):
+        beliefs.low[new, k] = np.inf
+        beliefs.high[new, k] = -1.0
+        beliefs.least[new, k] = _least_cost(space, state, prob, n, k)
     return int(new)
 
 
 @inner
-def _least_cost(x: Space, state: IndexArray, prob: FloatArray, n: int, k: int) -> float:
+def _least_cost(space: Space, state: IndexArray, prob: FloatArray, n: int, k: int) -> float:
     """A lower bound on the least expected cost, hence on the least budget that suffices."""
-    if x.least_cost.shape[1] == 0:
+    if space.least_cost.shape[1] == 0:
         return 0.0
     least = np.inf
-    for a in range(x.least_cost.shape[2]):
+    for a in range(space.least_cost.shape[2]):
         expected = 0.0
         for j in range(n):
-            expected += prob[j] * x.least_cost[k, state[j], a]
+            expected += prob[j] * space.least_cost[k, state[j], a]
         least = min(least, expected)
     return least
 
 
 @kernel
-def rehash(b: Beliefs, n: int) -> None:
+def rehash(beliefs: Beliefs, n: int) -> None:
     """Fill an empty table with the n beliefs there are."""
-    mask = b.table.size - 1
+    mask = beliefs.table.size - 1
     for i in range(n):
-        slot = b.info[i].hash & mask
-        while b.table[slot] != NONE:
+        slot = beliefs.info[i].hash & mask
+        while beliefs.table[slot] != NONE:
             slot = (slot + 1) & mask
-        b.table[slot] = i
+        beliefs.table[slot] = i
 
 
 # Opening and expanding
 
 
 @inner
-def open_belief(x: Space, b: Beliefs, counts: AnyArray, i: int) -> bool:
+def open_belief(space: Space, beliefs: Beliefs, counts: AnyArray, i: int) -> bool:
     """Give a belief its row: what its actions earn and cost; False if full."""
-    if b.info[i].row != NONE:
+    if beliefs.info[i].row != NONE:
         return True
     count = counts[0]
     row = count.belief_rows
-    if row >= b.reward.shape[0]:
+    if row >= beliefs.reward.shape[0]:
         return False
     count.belief_rows = row + 1
-    b.info[i].row = row
-    cls, first, size = b.info[i].cls, b.info[i].offset, b.info[i].size
-    for a in range(b.reward.shape[1]):
-        b.edge[row, a] = NONE
-        b.degree[row, a] = 0
+    beliefs.info[i].row = row
+    cls, first, size = beliefs.info[i].cls, beliefs.info[i].offset, beliefs.info[i].size
+    for a in range(beliefs.reward.shape[1]):
+        beliefs.edge[row, a] = NONE
+        beliefs.degree[row, a] = 0
         total = 0.0
         for t in range(first, first + size):
-            total += b.prob[t] * x.gain[0, b.state[t], a]
-        b.reward[row, a] = total
-        for k in range(b.cost.shape[1]):
-            b.cost[row, k, a] = x.floor[cls, a, k]
-            if x.peak[cls, a, k] > x.floor[cls, a, k]:  # else all states of the class cost the same
+            total += beliefs.prob[t] * space.gain[0, beliefs.state[t], a]
+        beliefs.reward[row, a] = total
+        for k in range(beliefs.cost.shape[1]):
+            beliefs.cost[row, k, a] = space.floor[cls, a, k]
+            if space.peak[cls, a, k] > space.floor[cls, a, k]:  # else all states of the class cost the same
                 total = 0.0
                 for t in range(first, first + size):
-                    total += b.prob[t] * x.model.cost[k, b.state[t], a]
-                b.cost[row, k, a] = total
+                    total += beliefs.prob[t] * space.model.cost[k, beliefs.state[t], a]
+                beliefs.cost[row, k, a] = total
     return True
 
 
 @inner
-def is_expanded(b: Beliefs, i: int, a: int) -> bool:
+def is_expanded(beliefs: Beliefs, i: int, a: int) -> bool:
     """Whether action a of belief i has edges."""
-    return bool(b.info[i].row != NONE and b.edge[b.info[i].row, a] != NONE)
+    return bool(beliefs.info[i].row != NONE and beliefs.edge[beliefs.info[i].row, a] != NONE)
 
 
 @inner
-def _has_room(x: Space, b: Beliefs, counts: AnyArray, i: int, a: int) -> bool:
+def _has_room(space: Space, beliefs: Beliefs, counts: AnyArray, i: int, a: int) -> bool:
     """Whether an expansion of belief i under action a is sure to fit."""
-    pair = b.info[i].cls * x.gain.shape[2] + a
-    first, last = x.seen_ptr[pair], x.seen_ptr[pair + 1]
+    pair = beliefs.info[i].cls * space.gain.shape[2] + a
+    first, last = space.seen_ptr[pair], space.seen_ptr[pair + 1]
     entries = 0
     for f in range(first, last):
-        c = x.seen_class[f]
-        entries += 3 * (x.start[c + 1] - x.start[c])
-    beliefs = counts[0].beliefs + 3 * (last - first)
+        c = space.seen_class[f]
+        entries += 3 * (space.start[c + 1] - space.start[c])
+    n_beliefs = counts[0].beliefs + 3 * (last - first)
     return bool(
-        beliefs <= b.info.shape[0]
-        and 2 * beliefs <= b.table.size
-        and counts[0].pool + entries <= b.state.size
-        and counts[0].edges + last - first <= b.edge_child.size
+        n_beliefs <= beliefs.info.shape[0]
+        and 2 * n_beliefs <= beliefs.table.size
+        and counts[0].pool + entries <= beliefs.state.size
+        and counts[0].edges + last - first <= beliefs.edge_child.size
     )
 
 
 @inner
-def expand(x: Space, b: Beliefs, w: Scratch, counts: AnyArray, i: int, a: int, least_weight: float) -> bool:
+def expand(
+    space: Space, beliefs: Beliefs, scratch: Scratch, counts: AnyArray, i: int, a: int, least_weight: float
+) -> bool:
     """Give belief i the edges of action a, and before it the beliefs at the ends of its ray; False if full.
 
     Nothing is done for rays if none has the weight that is asked for.
     """
     depth = 1
-    w.stack[0] = i
+    scratch.stack[0] = i
     while depth > 0:
-        top = w.stack[depth - 1]
-        if least_weight < 1.0 and depth < w.stack.size and b.info[top].base != NONE:
-            if not is_expanded(b, b.info[top].base, a):
-                w.stack[depth] = b.info[top].base
+        top = scratch.stack[depth - 1]
+        if least_weight < 1.0 and depth < scratch.stack.size and beliefs.info[top].base != NONE:
+            if not is_expanded(beliefs, beliefs.info[top].base, a):
+                scratch.stack[depth] = beliefs.info[top].base
                 depth += 1
                 continue
-            if not is_expanded(b, b.info[top].tip, a):
-                w.stack[depth] = b.info[top].tip
+            if not is_expanded(beliefs, beliefs.info[top].tip, a):
+                scratch.stack[depth] = beliefs.info[top].tip
                 depth += 1
                 continue
-        if not open_belief(x, b, counts, top) or not _has_room(x, b, counts, top, a):
+        if not open_belief(space, beliefs, counts, top) or not _has_room(space, beliefs, counts, top, a):
             return False
-        if not is_expanded(b, top, a):
-            _expand_one(x, b, w, counts, top, a, least_weight)
+        if not is_expanded(beliefs, top, a):
+            _expand_one(space, beliefs, scratch, counts, top, a, least_weight)
         depth -= 1
     return True
 
 
 @inner
-def _expand_one(x: Space, b: Beliefs, w: Scratch, counts: AnyArray, i: int, a: int, least_weight: float) -> None:
+def _expand_one(
+    space: Space, beliefs: Beliefs, scratch: Scratch, counts: AnyArray, i: int, a: int, least_weight: float
+) -> None:
     """Give belief i the edges of action a. There must be room.
 
     Posteriors of a belief without a ray get one to the prediction, if it has at least `least_weight` there.
     """
-    m, row = x.model, b.info[i].row
-    at, size = b.info[i].offset, b.info[i].size
-    n = predict(m, b.state[at : at + size], b.prob[at : at + size], a, w.acc, w.touched)
+    model, row = space.model, beliefs.info[i].row
+    at, size = beliefs.info[i].offset, beliefs.info[i].size
+    n = predict(model, beliefs.state[at : at + size], beliefs.prob[at : at + size], a, scratch.acc, scratch.touched)
     for j in range(n):
-        w.mass[x.class_of[w.touched[j]]] = 0.0
+        scratch.mass[space.class_of[scratch.touched[j]]] = 0.0
     for j in range(n):
-        w.mass[x.class_of[w.touched[j]]] += w.acc[w.touched[j]]
-    pair = b.info[i].cls * x.gain.shape[2] + a
+        scratch.mass[space.class_of[scratch.touched[j]]] += scratch.acc[scratch.touched[j]]
+    pair = beliefs.info[i].cls * space.gain.shape[2] + a
     first_edge = counts[0].edges
-    b.edge[row, a] = first_edge
-    base, tip, on_base = b.info[i].base, b.info[i].tip, b.info[i].weight  # a successor may be b itself
-    handed_on = base != NONE and is_expanded(b, base, a) and is_expanded(b, tip, a)
-    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-        o, cls = x.seen_obs[f], x.seen_class[f]
+    beliefs.edge[row, a] = first_edge
+    base, tip, on_base = (
+        beliefs.info[i].base,
+        beliefs.info[i].tip,
+        beliefs.info[i].weight,
+    )  # a successor may be b itself
+    handed_on = base != NONE and is_expanded(beliefs, base, a) and is_expanded(beliefs, tip, a)
+    for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+        o, cls = space.seen_obs[f], space.seen_class[f]
         # The successors in this class, touched[first:last]: they are sorted, so bisect.
-        first = _bisect(w.touched, n, x.start[cls])
-        last = _bisect(w.touched, n, x.start[cls + 1])
-        support, p_obs, least = _condition(m, w, a, o, first, last)
+        first = _bisect(scratch.touched, n, space.start[cls])
+        last = _bisect(scratch.touched, n, space.start[cls + 1])
+        support, p_obs, least = _condition(model, scratch, a, o, first, last)
         counts[0].making_beliefs = counts[0].making_beliefs + 4 * (last - first)
         if p_obs <= 0.0:
             continue
         before = counts[0].beliefs
         counts[0].reached = counts[0].reached + 1
-        child = intern(x, b, counts, w.state, w.prob, support)
+        child = intern(space, beliefs, counts, scratch.state, scratch.prob, support)
         if counts[0].beliefs > before:
             counts[0].fresh = counts[0].fresh + 1
-            b.info[child].parent = i
-            b.info[child].action = a
-            b.info[child].obs = o
+            beliefs.info[child].parent = i
+            beliefs.info[child].action = a
+            beliefs.info[child].obs = o
         edge = counts[0].edges
-        b.edge_child[edge] = child
-        b.edge_obs[edge] = o
-        b.edge_prob[edge] = p_obs
+        beliefs.edge_child[edge] = child
+        beliefs.edge_obs[edge] = o
+        beliefs.edge_prob[edge] = p_obs
         counts[0].edges = edge + 1
         if handed_on:
-            from_base, from_tip = _edge(b, base, a, o), _edge(b, tip, a, o)
+            from_base, from_tip = _edge(beliefs, base, a, o), _edge(beliefs, tip, a, o)
             if from_base >= 0 and from_tip >= 0:
-                weight = on_base * b.edge_prob[from_base] / p_obs
-                _set_ray(b, child, weight, b.edge_child[from_base], b.edge_child[from_tip])
+                weight = on_base * beliefs.edge_prob[from_base] / p_obs
+                _set_ray(beliefs, child, weight, beliefs.edge_child[from_base], beliefs.edge_child[from_tip])
         else:
-            weight = least * w.mass[cls] / p_obs  # min over s of b'(s) / b̄(s)
-            if b.info[child].base == NONE and least_weight <= weight < 1.0 - 1e-9:
-                _add_ray(x, b, w, counts, child, weight, first, last, w.mass[cls])
-    b.degree[row, a] = counts[0].edges - first_edge
-    clear(w.acc, w.touched, n)
+            weight = least * scratch.mass[cls] / p_obs  # min over s of b'(s) / b̄(s)
+            if beliefs.info[child].base == NONE and least_weight <= weight < 1.0 - 1e-9:
+                _add_ray(space, beliefs, scratch, counts, child, weight, first, last, scratch.mass[cls])
+    beliefs.degree[row, a] = counts[0].edges - first_edge
+    clear(scratch.acc, scratch.touched, n)
 
 
 @inner
-def _edge(b: Beliefs, i: int, a: int, o: int) -> int:
+def _edge(beliefs: Beliefs, i: int, a: int, o: int) -> int:
     """The edge of (belief, action) under observation o, or NONE."""
-    row = b.info[i].row
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        if b.edge_obs[e] == o:
+    row = beliefs.info[i].row
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        if beliefs.edge_obs[e] == o:
             return e
     return NONE
 
 
 @inner
-def _set_ray(b: Beliefs, i: int, weight: float, base: int, tip: int) -> None:
+def _set_ray(beliefs: Beliefs, i: int, weight: float, base: int, tip: int) -> None:
     """Give belief i a ray, unless it has one already."""
-    if i in (base, tip) or b.info[i].base != NONE or not 1e-9 < weight < 1.0 - 1e-9:
+    if i in (base, tip) or beliefs.info[i].base != NONE or not 1e-9 < weight < 1.0 - 1e-9:
         return
-    b.info[i].base = base
-    b.info[i].tip = tip
-    b.info[i].weight = weight
+    beliefs.info[i].base = base
+    beliefs.info[i].tip = tip
+    beliefs.info[i].weight = weight
 
 
 @inner
-def _condition(m: ModelArrays, w: Scratch, a: int, o: int, first: int, last: int) -> tuple[int, float, float]:
+def _condition(model: ModelArrays, scratch: Scratch, a: int, o: int, first: int, last: int) -> tuple[int, float, float]:
     """Write the prediction ``touched[first:last]`` given o into the scratch: support size, p(o), least likelihood."""
     support, p_obs, least = 0, 0.0, np.inf
     for j in range(first, last):
-        s = w.touched[j]
-        z = likelihood(m, a, s, o)
+        s = scratch.touched[j]
+        z = likelihood(model, a, s, o)
         least = min(least, z)
-        p = w.acc[s] * z
+        p = scratch.acc[s] * z
         if p > 0.0:
-            w.state[support] = s
-            w.prob[support] = p
+            scratch.state[support] = s
+            scratch.prob[support] = p
             support += 1
             p_obs += p
     for j in range(support):
-        w.prob[j] /= p_obs
+        scratch.prob[j] /= p_obs
     return support, p_obs, least
 
 
@@ -302,53 +310,61 @@ def _bisect(values: IndexArray, n: int, bound: int) -> int:
 
 
 @inner
-def _tip(b: Beliefs, w: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
+def _tip(beliefs: Beliefs, scratch: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
     """Write ``b' − w·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
-    at, size = b.info[child].offset, b.info[child].size
+    at, size = beliefs.info[child].offset, beliefs.info[child].size
     n, j, total = 0, 0, 0.0
     for t in range(first, last):
-        s = w.touched[t]
+        s = scratch.touched[t]
         p = 0.0
-        if j < size and b.state[at + j] == s:
-            p = b.prob[at + j]
+        if j < size and beliefs.state[at + j] == s:
+            p = beliefs.prob[at + j]
             j += 1
-        rest = p - weight * w.acc[s] / mass
+        rest = p - weight * scratch.acc[s] / mass
         if rest > _ZERO * p:  # what is zero but for rounding is the boundary
-            w.state[n] = s
-            w.prob[n] = rest
+            scratch.state[n] = s
+            scratch.prob[n] = rest
             total += rest
             n += 1
     for t in range(n):
-        w.prob[t] /= total
+        scratch.prob[t] /= total
     return n
 
 
 @inner
 def _add_ray(
-    x: Space, b: Beliefs, w: Scratch, counts: AnyArray, child: int, weight: float, first: int, last: int, mass: float
+    space: Space,
+    beliefs: Beliefs,
+    scratch: Scratch,
+    counts: AnyArray,
+    child: int,
+    weight: float,
+    first: int,
+    last: int,
+    mass: float,
 ) -> None:
     """Intern the ends of a posterior's ray: the prediction b̄, and the tip on the simplex's boundary."""
-    n = _tip(b, w, child, weight, first, last, mass)
+    n = _tip(beliefs, scratch, child, weight, first, last, mass)
     if n == 0:
         return
-    tip = intern(x, b, counts, w.state, w.prob, n)
+    tip = intern(space, beliefs, counts, scratch.state, scratch.prob, n)
     for t in range(first, last):
-        w.state[t - first] = w.touched[t]
-        w.prob[t - first] = w.acc[w.touched[t]] / mass
-    base = intern(x, b, counts, w.state, w.prob, last - first)
-    _set_ray(b, child, weight, base, tip)
+        scratch.state[t - first] = scratch.touched[t]
+        scratch.prob[t - first] = scratch.acc[scratch.touched[t]] / mass
+    base = intern(space, beliefs, counts, scratch.state, scratch.prob, last - first)
+    _set_ray(beliefs, child, weight, base, tip)
 
 
 @kernel
-def expand_all(x: Space, b: Beliefs, w: Scratch, counts: AnyArray, first: int, most: int) -> int:
+def expand_all(space: Space, beliefs: Beliefs, scratch: Scratch, counts: AnyArray, first: int, most: int) -> int:
     """Expand all actions of the beliefs from `first` on, until there are `most`; return the first that is not done.
 
     It is the number of beliefs if they are closed under all that can follow.
     """
     i = first
     while i < counts[0].beliefs and counts[0].beliefs <= most:
-        for a in range(x.gain.shape[2]):
-            if not is_expanded(b, i, a) and not expand(x, b, w, counts, i, a, 2.0):
+        for a in range(space.gain.shape[2]):
+            if not is_expanded(beliefs, i, a) and not expand(space, beliefs, scratch, counts, i, a, 2.0):
                 return i
         i += 1
     return i

@@ -29,84 +29,84 @@ _LOOKS = 3  # actions whose successors one look for a better plan tests
 
 
 @inner
-def _promise(s: Search, i: int, a: int, rest: FloatArray, plans_only: bool) -> float:
+def _promise(search: Search, i: int, a: int, rest: FloatArray, plans_only: bool) -> float:
     """``R(b, a) + γ Σ_o p(o) v_o`` of the best known options within what is left; −inf if one is missing."""
-    b, c, row = s.beliefs, s.options, s.beliefs.info[i].row
-    value = b.reward[row, a]
-    s.counts[0].making_plans = s.counts[0].making_plans + 4 * b.degree[row, a]
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        option = best_option(s.space, b, c, b.edge_child[e], rest, plans_only)
+    beliefs, options, row = search.beliefs, search.options, search.beliefs.info[i].row
+    value = beliefs.reward[row, a]
+    search.counts[0].making_plans = search.counts[0].making_plans + 4 * beliefs.degree[row, a]
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        option = best_option(search.space, beliefs, options, beliefs.edge_child[e], rest, plans_only)
         if option == NONE:
             return -np.inf
-        value += s.space.discount * b.edge_prob[e] * c.total[option, 0]
+        value += search.space.discount * beliefs.edge_prob[e] * options.total[option, 0]
     return float(value)
 
 
 @inner
-def refresh_children(s: Search, i: int, a: int, rest: FloatArray) -> bool:
+def refresh_children(search: Search, i: int, a: int, rest: FloatArray) -> bool:
     """Test new plans at all that may follow; False if full."""
-    b, row = s.beliefs, s.beliefs.info[i].row
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):  # noqa: SIM110 - compiled code has no all()
-        if not refresh(s, b.edge_child[e], rest):
+    beliefs, row = search.beliefs, search.beliefs.info[i].row
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        if not refresh(search, beliefs.edge_child[e], rest):
             return False
     return True
 
 
 @inner
-def _look(s: Search, strip: int, level: int, a: int, d: FloatArray) -> bool:
+def _look(search: Search, strip: int, level: int, a: int, d: FloatArray) -> bool:
     """Test new plans at all that may follow an expanded action, and note what is known there; False if full."""
-    x, b, n = s.space, s.beliefs, s.strips
-    i = n.info[strip].belief
-    row, rest = b.info[i].row, s.scratch.rest
-    to, others = level_after(s, strip, level, a, EXACT)
-    if to == NONE or not left_after(x, d, b.cost[row, :, a], rest):
+    space, beliefs, strips = search.space, search.beliefs, search.strips
+    i = strips.info[strip].belief
+    row, rest = beliefs.info[i].row, search.scratch.rest
+    to, others = level_after(search, strip, level, a, EXACT)
+    if to == NONE or not left_after(space, d, beliefs.cost[row, :, a], rest):
         return True
-    if not refresh_children(s, i, a, rest):
+    if not refresh_children(search, i, a, rest):
         return False
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        kid = cover(s, b.edge_child[e], others, to)
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        kid = cover(search, beliefs.edge_child[e], others, to)
         if kid == NO_ROOM:
             return False
-        option = best_option(x, b, s.options, b.edge_child[e], rest, False)
-        n.lo[cell(s, kid, to), EXACT] = s.options.total[option, 0] if option != NONE else -np.inf
+        option = best_option(space, beliefs, search.options, beliefs.edge_child[e], rest, False)
+        strips.lo[cell(search, kid, to), EXACT] = search.options.total[option, 0] if option != NONE else -np.inf
     return True
 
 
 @inner
-def _expected(s: Search, strip: int, level: int, a: int, d: FloatArray) -> float:
+def _expected(search: Search, strip: int, level: int, a: int, d: FloatArray) -> float:
     """What an action promises at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
-    x, b, n = s.space, s.beliefs, s.strips
-    row = b.info[n.info[strip].belief].row
-    if b.edge[row, a] == NONE or not left_after(x, d, b.cost[row, :, a], s.scratch.spare):
+    space, beliefs, strips = search.space, search.beliefs, search.strips
+    row = beliefs.info[strips.info[strip].belief].row
+    if beliefs.edge[row, a] == NONE or not left_after(space, d, beliefs.cost[row, :, a], search.scratch.spare):
         return -np.inf
-    to, others = level_after(s, strip, level, a, EXACT)
+    to, others = level_after(search, strip, level, a, EXACT)
     if to == NONE:
         return -np.inf
-    value = b.reward[row, a]
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        kid = find_level(s, b.edge_child[e], others, to)
+    value = beliefs.reward[row, a]
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        kid = find_level(search, beliefs.edge_child[e], others, to)
         if kid == NONE:
             return -np.inf
-        value += x.discount * b.edge_prob[e] * n.lo[cell(s, kid, to), EXACT]
+        value += space.discount * beliefs.edge_prob[e] * strips.lo[cell(search, kid, to), EXACT]
     return float(value)
 
 
 @inner
-def improve(s: Search, strip: int, level: int, a: int, d: FloatArray, least_gain: float) -> bool:
+def improve(search: Search, strip: int, level: int, a: int, d: FloatArray, least_gain: float) -> bool:
     """Make a plan, or where it promises more a belief plan, at a level of an opened strip; False if full.
 
     Looks at what may follow action a, and then at what the most promising action leads to.
     """
-    i = s.strips.info[strip].belief
-    if not refresh(s, i, d):
+    i = search.strips.info[strip].belief
+    if not refresh(search, i, d):
         return False
-    looked, row = a, s.beliefs.info[i].row
+    looked, row = a, search.beliefs.info[i].row
     for _ in range(_LOOKS):
-        if looked != NONE and s.beliefs.edge[row, looked] != NONE and not _look(s, strip, level, looked, d):
+        if looked != NONE and search.beliefs.edge[row, looked] != NONE and not _look(search, strip, level, looked, d):
             return False
         best, most = NONE, -np.inf
-        for action in range(s.beliefs.reward.shape[1]):
-            value = _expected(s, strip, level, action, d)
+        for action in range(search.beliefs.reward.shape[1]):
+            value = _expected(search, strip, level, action, d)
             if value > most:
                 best, most = action, value
         if best in (looked, NONE):
@@ -114,143 +114,153 @@ def improve(s: Search, strip: int, level: int, a: int, d: FloatArray, least_gain
         looked = best
     if best == NONE:
         return True
-    if not _make_best(s, i, best, d, least_gain, True):
+    if not _make_best(search, i, best, d, least_gain, True):
         return False
-    if not s.space.varies and _plan_keeps(s, i, best, d):
+    if not search.space.varies and _plan_keeps(search, i, best, d):
         return True
-    return _make_best(s, i, best, d, least_gain, False)
+    return _make_best(search, i, best, d, least_gain, False)
 
 
 @inner
-def _plan_keeps(s: Search, i: int, a: int, d: FloatArray) -> bool:
+def _plan_keeps(search: Search, i: int, a: int, d: FloatArray) -> bool:
     """Whether a plan that starts with an action can keep a budget after what is possible in the class alone, too."""
-    x, b, g = s.space, s.beliefs, s.plans
-    row, pair = b.info[i].row, b.info[i].cls * x.gain.shape[2] + a
-    if not rest_for_plan(x, b.info[i].cls, a, d, s.scratch.rest):
+    space, beliefs, plans = search.space, search.beliefs, search.plans
+    row, pair = beliefs.info[i].row, beliefs.info[i].cls * space.gain.shape[2] + a
+    if not rest_for_plan(space, beliefs.info[i].cls, a, d, search.scratch.rest):
         return False
-    e = b.edge[row, a]
-    last = e + b.degree[row, a]
-    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-        if e < last and b.edge_obs[e] == x.seen_obs[f]:  # edges are in the same order
+    e = beliefs.edge[row, a]
+    last = e + beliefs.degree[row, a]
+    for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+        if e < last and beliefs.edge_obs[e] == space.seen_obs[f]:  # edges are in the same order
             e += 1
-        elif not fits(x, g.sure[g.default[x.seen_class[f]]], s.scratch.rest):
+        elif not fits(space, plans.sure[plans.default[space.seen_class[f]]], search.scratch.rest):
             return False
     return True
 
 
 @inner
-def _make_best(s: Search, i: int, a: int, d: FloatArray, least_gain: float, as_plan: bool) -> bool:
+def _make_best(search: Search, i: int, a: int, d: FloatArray, least_gain: float, as_plan: bool) -> bool:
     """Make a plan or a belief plan if it promises `least_gain` more than is known of its kind; False if full."""
-    x, b, rest = s.space, s.beliefs, s.scratch.rest
+    space, beliefs, rest = search.space, search.beliefs, search.scratch.rest
     if as_plan:
-        paid = rest_for_plan(x, b.info[i].cls, a, d, rest)
+        paid = rest_for_plan(space, beliefs.info[i].cls, a, d, rest)
     else:
-        paid = left_after(x, d, b.cost[b.info[i].row, :, a], rest)
+        paid = left_after(space, d, beliefs.cost[beliefs.info[i].row, :, a], rest)
     if not paid:
         return True
-    promise, known = _promise(s, i, a, rest, as_plan), best_option(x, b, s.options, i, d, as_plan)
-    if promise == -np.inf or (known != NONE and promise <= s.options.total[known, 0] + least_gain):
+    promise, known = _promise(search, i, a, rest, as_plan), best_option(space, beliefs, search.options, i, d, as_plan)
+    if promise == -np.inf or (known != NONE and promise <= search.options.total[known, 0] + least_gain):
         return True
     if as_plan:
-        return _make_plan(s, i, a, rest, promise)
-    return _make_belief_plan(s, i, a, rest, False)
+        return _make_plan(search, i, a, rest, promise)
+    return _make_belief_plan(search, i, a, rest, False)
 
 
 @inner
-def _make_plan(s: Search, i: int, a: int, rest: FloatArray, promise: float) -> bool:
+def _make_plan(search: Search, i: int, a: int, rest: FloatArray, promise: float) -> bool:
     """Make the plan of (class, action) that follows the best plans within what is left; False if full.
 
     What is possible in the class alone may make it cost more than there is; it is then of use elsewhere, and made once.
     """
-    x, b, g, w, c = s.space, s.beliefs, s.plans, s.scratch, s.options
-    cls, row = b.info[i].cls, b.info[i].row
-    if not plan_has_room(x, g, s.counts, cls, a):
+    space, beliefs, plans, scratch, options = search.space, search.beliefs, search.plans, search.scratch, search.options
+    cls, row = beliefs.info[i].cls, beliefs.info[i].row
+    if not plan_has_room(space, plans, search.counts, cls, a):
         return False
-    pair = cls * x.gain.shape[2] + a
-    for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-        w.by_obs[x.seen_obs[f]] = g.default[x.seen_class[f]]
-    for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-        option = best_option(x, b, c, b.edge_child[e], rest, True)
-        w.by_obs[b.edge_obs[e]] = c.info[option].plan
-    for k in range(w.spare.size):
-        w.spare[k] = 0.0
-        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-            w.spare[k] = max(w.spare[k], g.sure[w.by_obs[x.seen_obs[f]], k])
-        w.spare[k] = x.peak[cls, a, k] + x.discount * w.spare[k]
-    if is_known(x, b, c, i, promise - _SAME * abs(promise), w.spare, True):
+    pair = cls * space.gain.shape[2] + a
+    for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+        scratch.by_obs[space.seen_obs[f]] = plans.default[space.seen_class[f]]
+    for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+        option = best_option(space, beliefs, options, beliefs.edge_child[e], rest, True)
+        scratch.by_obs[beliefs.edge_obs[e]] = options.info[option].plan
+    for k in range(scratch.spare.size):
+        scratch.spare[k] = 0.0
+        for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+            scratch.spare[k] = max(scratch.spare[k], plans.sure[scratch.by_obs[space.seen_obs[f]], k])
+        scratch.spare[k] = space.peak[cls, a, k] + space.discount * scratch.spare[k]
+    if is_known(space, beliefs, options, i, promise - _SAME * abs(promise), scratch.spare, True):
         return True
-    return offer(s, i, add_plan(x, g, w, s.counts, cls, a))
+    return offer(search, i, add_plan(space, plans, scratch, search.counts, cls, a))
 
 
 @inner
-def _make_belief_plan(s: Search, i: int, a: int, rest: FloatArray, thrifty: bool) -> bool:
+def _make_belief_plan(search: Search, i: int, a: int, rest: FloatArray, thrifty: bool) -> bool:
     """Make the belief plan of an action that follows the best, or the thriftiest, options; False if full."""
-    x, b, c, row = s.space, s.beliefs, s.options, s.beliefs.info[i].row
-    first, degree, links = b.edge[row, a], b.degree[row, a], s.counts[0].option_links
-    if links + degree > c.link.size:
+    space, beliefs, options, row = search.space, search.beliefs, search.options, search.beliefs.info[i].row
+    first, degree, links = beliefs.edge[row, a], beliefs.degree[row, a], search.counts[0].option_links
+    if links + degree > options.link.size:
         return False
-    new = new_option(c, s.counts)
+    new = new_option(options, search.counts)
     if new == NO_ROOM:
         return False
-    c.total[new, 0] = b.reward[row, a]
-    for k in range(c.sure.shape[1]):
-        c.total[new, 1 + k] = b.cost[row, k, a]
-        c.sure[new, k] = 0.0
+    options.total[new, 0] = beliefs.reward[row, a]
+    for k in range(options.sure.shape[1]):
+        options.total[new, 1 + k] = beliefs.cost[row, k, a]
+        options.sure[new, k] = 0.0
     for e in range(degree):
-        child, p = b.edge_child[first + e], x.discount * b.edge_prob[first + e]
-        option = thriftiest_option(x, b, c, child, rest) if thrifty else best_option(x, b, c, child, rest, False)
-        c.link[links + e] = option if c.info[option].plan == NONE else as_link(c.info[option].plan)
-        for column in range(c.total.shape[1]):
-            c.total[new, column] += p * c.total[option, column]
-        for k in range(c.sure.shape[1]):
-            c.sure[new, k] = max(c.sure[new, k], c.sure[option, k])
-    for k in range(c.sure.shape[1]):
-        c.sure[new, k] = b.cost[row, k, a] + x.discount * c.sure[new, k]
-    c.info[new].belief = i
-    c.info[new].plan = NONE
-    c.info[new].action = a
-    c.info[new].links = links
-    if is_known(x, b, c, i, c.total[new, 0], c.sure[new], False):
-        c.info[new].next = s.counts[0].free_option
-        s.counts[0].free_option = new
+        child, p = beliefs.edge_child[first + e], space.discount * beliefs.edge_prob[first + e]
+        option = (
+            thriftiest_option(space, beliefs, options, child, rest)
+            if thrifty
+            else best_option(space, beliefs, options, child, rest, False)
+        )
+        options.link[links + e] = option if options.info[option].plan == NONE else as_link(options.info[option].plan)
+        for column in range(options.total.shape[1]):
+            options.total[new, column] += p * options.total[option, column]
+        for k in range(options.sure.shape[1]):
+            options.sure[new, k] = max(options.sure[new, k], options.sure[option, k])
+    for k in range(options.sure.shape[1]):
+        options.sure[new, k] = beliefs.cost[row, k, a] + space.discount * options.sure[new, k]
+    options.info[new].belief = i
+    options.info[new].plan = NONE
+    options.info[new].action = a
+    options.info[new].links = links
+    if is_known(space, beliefs, options, i, options.total[new, 0], options.sure[new], False):
+        options.info[new].next = search.counts[0].free_option
+        search.counts[0].free_option = new
         return True
-    s.counts[0].option_links = links + degree
-    enter(x, b, c, s.counts, i, new)
+    search.counts[0].option_links = links + degree
+    enter(space, beliefs, options, search.counts, i, new)
     return True
 
 
 @inner
-def improve_thrift(s: Search, i: int, d: FloatArray) -> bool:
+def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
     """Make the belief plan of least sure cost, as a share of d, that one step ahead shows; False if full."""
-    x, b, c, rest, sure = s.space, s.beliefs, s.options, s.scratch.rest, s.scratch.spare
-    if not refresh(s, i, s.scratch.unlimited):
+    space, beliefs, options, rest, sure = (
+        search.space,
+        search.beliefs,
+        search.options,
+        search.scratch.rest,
+        search.scratch.spare,
+    )
+    if not refresh(search, i, search.scratch.unlimited):
         return False
-    row = b.info[i].row
-    known = thriftiest_option(x, b, c, i, d)
-    best, least = NONE, share_of(x, c.sure[known], d) * (1.0 - 1e-9) if known != NONE else np.inf
-    for a in range(b.reward.shape[1]):
-        if b.edge[row, a] == NONE:
+    row = beliefs.info[i].row
+    known = thriftiest_option(space, beliefs, options, i, d)
+    best, least = NONE, share_of(space, options.sure[known], d) * (1.0 - 1e-9) if known != NONE else np.inf
+    for a in range(beliefs.reward.shape[1]):
+        if beliefs.edge[row, a] == NONE:
             continue
         for k in range(d.size):
-            rest[k] = max((d[k] - b.cost[row, k, a]) / x.discount, 0.0)
+            rest[k] = max((d[k] - beliefs.cost[row, k, a]) / space.discount, 0.0)
             sure[k] = 0.0
-        if not refresh_children(s, i, a, s.scratch.unlimited):
+        if not refresh_children(search, i, a, search.scratch.unlimited):
             return False
         complete = True
-        for e in range(b.edge[row, a], b.edge[row, a] + b.degree[row, a]):
-            option = thriftiest_option(x, b, c, b.edge_child[e], rest)
+        for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
+            option = thriftiest_option(space, beliefs, options, beliefs.edge_child[e], rest)
             if option == NONE:
                 complete = False
                 break
             for k in range(d.size):
-                sure[k] = max(sure[k], c.sure[option, k])
+                sure[k] = max(sure[k], options.sure[option, k])
         for k in range(d.size):
-            sure[k] = b.cost[row, k, a] + x.discount * sure[k]
-        share = share_of(x, sure, d)
+            sure[k] = beliefs.cost[row, k, a] + space.discount * sure[k]
+        share = share_of(space, sure, d)
         if complete and share < least:
             best, least = a, share
     if best == NONE:
         return True
     for k in range(d.size):
-        rest[k] = max((d[k] - b.cost[row, k, best]) / x.discount, 0.0)
-    return _make_belief_plan(s, i, best, rest, True)
+        rest[k] = max((d[k] - beliefs.cost[row, k, best]) / space.discount, 0.0)
+    return _make_belief_plan(search, i, best, rest, True)

@@ -11,41 +11,41 @@ from .levels import place, priced_level, value_at
 
 
 @inner
-def _entry(f: Informed, row: int, o: int) -> int:
+def _entry(informed: Informed, row: int, o: int) -> int:
     """Where observation o stands in a row of one-step beliefs, or NONE."""
-    low, high = f.ptr[row], f.ptr[row + 1]
+    low, high = informed.ptr[row], informed.ptr[row + 1]
     while low < high:
         middle = (low + high) // 2
-        if f.obs[middle] < o:
+        if informed.obs[middle] < o:
             low = middle + 1
         else:
             high = middle
-    return low if low < f.ptr[row + 1] and f.obs[low] == o else NONE
+    return low if low < informed.ptr[row + 1] and informed.obs[low] == o else NONE
 
 
 @inner
-def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) -> None:
+def _products(informed: Informed, beliefs: Beliefs, i: int, j: int, t: int, out: FloatArray) -> None:
     """Write the informed bound of belief i's actions: by one step from its parent's states, or by its own states."""
     for a in range(out.size):
         out[a] = 0.0
-    parent, n_states = b.info[i].parent, f.corner.shape[2]
-    if f.delayed.shape[2] == 0 or (parent == NONE and i != 0):
-        for e in range(b.info[i].offset, b.info[i].offset + b.info[i].size):
-            p, vector = b.prob[e], f.corner[j, t, b.state[e]]
+    parent, n_states = beliefs.info[i].parent, informed.corner.shape[2]
+    if informed.delayed.shape[2] == 0 or (parent == NONE and i != 0):
+        for e in range(beliefs.info[i].offset, beliefs.info[i].offset + beliefs.info[i].size):
+            p, vector = beliefs.prob[e], informed.corner[j, t, beliefs.state[e]]
             for a in range(out.size):
                 out[a] += p * vector[a]
         return
     if parent == NONE:
         for a in range(out.size):
-            out[a] = f.delayed[j, t, f.root, a]
+            out[a] = informed.delayed[j, t, informed.root, a]
         return
-    total, action, o = 0.0, b.info[i].action, b.info[i].obs
-    for e in range(b.info[parent].offset, b.info[parent].offset + b.info[parent].size):
-        entry = _entry(f, action * n_states + b.state[e], o)
+    total, action, o = 0.0, beliefs.info[i].action, beliefs.info[i].obs
+    for e in range(beliefs.info[parent].offset, beliefs.info[parent].offset + beliefs.info[parent].size):
+        entry = _entry(informed, action * n_states + beliefs.state[e], o)
         if entry != NONE:
-            p = b.prob[e] * f.prob[entry]
+            p = beliefs.prob[e] * informed.prob[entry]
             total += p
-            values = f.delayed[j, t, f.belief[entry]]
+            values = informed.delayed[j, t, informed.belief[entry]]
             for a in range(out.size):
                 out[a] += p * values[a]
     for a in range(out.size):
@@ -53,22 +53,26 @@ def _products(f: Informed, b: Beliefs, i: int, j: int, t: int, out: FloatArray) 
 
 
 @inner
-def inform(s: Search, i: int, level: int, again: bool) -> None:
+def inform(search: Search, i: int, level: int, again: bool) -> None:
     """Write the informed bounds of belief i's actions at a level, in all modes, to ``scratch.hint``.
 
     If it is asked `again` for the same belief, what is at the same coarse level is not computed anew.
     """
-    f, hint, found, coarse = s.informed, s.scratch.hint, s.scratch.informed, s.scratch.coarse
+    informed, hint, found, coarse = search.informed, search.scratch.hint, search.scratch.informed, search.scratch.coarse
     for a in range(hint.shape[1]):
         hint[EXACT, a] = np.inf
-    for j in range(f.multiplier.shape[0]):
-        k = f.cost[j]
-        t = place(f.value[k], f.value.shape[1], value_at(s.levels, level, k)) if f.value.shape[1] > 1 else 0
+    for j in range(informed.multiplier.shape[0]):
+        k = informed.cost[j]
+        t = (
+            place(informed.value[k], informed.value.shape[1], value_at(search.levels, level, k))
+            if informed.value.shape[1] > 1
+            else 0
+        )
         if not again or t != coarse[j]:
-            _products(f, s.beliefs, i, j, t, found[j])
+            _products(informed, search.beliefs, i, j, t, found[j])
             coarse[j] = t
-            s.counts[0].upper_backups = s.counts[0].upper_backups + _terms(s.beliefs, i)
-        allowance = priced_level(s.space, s.levels, f.multiplier[j], level)
+            search.counts[0].upper_backups = search.counts[0].upper_backups + _terms(search.beliefs, i)
+        allowance = priced_level(search.space, search.levels, informed.multiplier[j], level)
         for a in range(hint.shape[1]):
             hint[EXACT, a] = min(hint[EXACT, a], found[j, a] + allowance)
             if j + 1 < hint.shape[0]:
@@ -76,7 +80,7 @@ def inform(s: Search, i: int, level: int, again: bool) -> None:
 
 
 @inner
-def _terms(b: Beliefs, i: int) -> int:
+def _terms(beliefs: Beliefs, i: int) -> int:
     """The support that an informed bound sums over."""
-    parent = b.info[i].parent
-    return int(b.info[i].size if parent == NONE else b.info[parent].size)
+    parent = beliefs.info[i].parent
+    return int(beliefs.info[i].size if parent == NONE else beliefs.info[parent].size)

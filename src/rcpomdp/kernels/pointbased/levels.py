@@ -29,89 +29,91 @@ def place(values: FloatArray, n: int, d: float) -> int:
 
 
 @inner
-def join(v: Levels, first: int, others: int) -> int:
+def join(levels: Levels, first: int, others: int) -> int:
     """The level of all costs from that of the first cost and those of the others."""
-    return first | (others << v.bits)
+    return first | (others << levels.bits)
 
 
 @inner
-def place_of(v: Levels, level: int, k: int) -> int:
+def place_of(levels: Levels, level: int, k: int) -> int:
     """The place of a level among those of cost k."""
-    return (level >> (k * v.bits)) & ((1 << v.bits) - 1)
+    return (level >> (k * levels.bits)) & ((1 << levels.bits) - 1)
 
 
 @inner
-def level_of(v: Levels, d: FloatArray) -> int:
+def level_of(levels: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to."""
     level = 0
     for k in range(d.size):
-        level |= place(v.value[k], v.counts[k], d[k]) << (k * v.bits)
+        level |= place(levels.value[k], levels.counts[k], d[k]) << (k * levels.bits)
     return level
 
 
 @inner
-def value_at(v: Levels, level: int, k: int) -> float:
+def value_at(levels: Levels, level: int, k: int) -> float:
     """The budget of cost k at a level."""
-    return float(v.value[k, place_of(v, level, k)])
+    return float(levels.value[k, place_of(levels, level, k)])
 
 
 @inner
-def left_after(x: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool:
+def left_after(space: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool:
     """Write ``(d − c) / γ``; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - cost[k]) / x.discount
-        if rest[k] < 0.0 and x.limited[k]:
+        rest[k] = (d[k] - cost[k]) / space.discount
+        if rest[k] < 0.0 and space.limited[k]:
             return False
     return True
 
 
 @inner
-def is_enough(x: Space, v: Levels, k: int, d: float, need: float) -> bool:
+def is_enough(space: Space, levels: Levels, k: int, d: float, need: float) -> bool:
     """Whether the level d of cost k is not below what is needed."""
-    most = v.trifle[k] if d == v.tiny[k] else d
-    return bool(not x.limited[k] or most >= need * (1.0 - SNAP))
+    most = levels.trifle[k] if d == levels.tiny[k] else d
+    return bool(not space.limited[k] or most >= need * (1.0 - SNAP))
 
 
 @inner
-def place_after(x: Space, v: Levels, k: int, at: int, cost: float, need: float) -> int:
+def place_after(space: Space, levels: Levels, k: int, at: int, cost: float, need: float) -> int:
     """Where spending a cost leads from a place among the levels of cost k; NONE if that is below `need`."""
-    d = v.value[k, at]
-    if not is_enough(x, v, k, d, need):
+    d = levels.value[k, at]
+    if not is_enough(space, levels, k, d, need):
         return NONE
-    if d == v.tiny[k]:  # never left
+    if d == levels.tiny[k]:  # never left
         return at
-    return place(v.value[k], v.counts[k], max(d - cost, 0.0) / x.discount)
+    return place(levels.value[k], levels.counts[k], max(d - cost, 0.0) / space.discount)
 
 
 @kernel
-def list_maps(x: Space, v: Levels, costs: FloatArray) -> None:
+def list_maps(space: Space, levels: Levels, costs: FloatArray) -> None:
     """Fill the rows of `after`, one for each cost."""
     for row in range(costs.size):
-        for at in range(v.after.shape[1]):
-            v.after[row, at] = place_after(x, v, 0, at, costs[row], costs[row]) if v.counts.size > 0 else at
+        for at in range(levels.after.shape[1]):
+            levels.after[row, at] = (
+                place_after(space, levels, 0, at, costs[row], costs[row]) if levels.counts.size > 0 else at
+            )
 
 
 @inner
-def priced(x: Space, multiplier: FloatArray, d: FloatArray) -> float:
+def priced(space: Space, multiplier: FloatArray, d: FloatArray) -> float:
     """``λ·d``, what is as good as unlimited counted as its cap."""
     total = 0.0
     for k in range(d.size):
         if multiplier[k] > 0.0:
-            total += multiplier[k] * min(d[k], x.cap[k])
+            total += multiplier[k] * min(d[k], space.cap[k])
     return total
 
 
 @inner
-def priced_level(x: Space, v: Levels, multiplier: FloatArray, level: int) -> float:
+def priced_level(space: Space, levels: Levels, multiplier: FloatArray, level: int) -> float:
     """``λ·d`` of a level."""
     total = 0.0
-    for k in range(v.counts.size):
+    for k in range(levels.counts.size):
         if multiplier[k] > 0.0:
-            total += multiplier[k] * min(value_at(v, level, k), x.cap[k])
+            total += multiplier[k] * min(value_at(levels, level, k), space.cap[k])
     return total
 
 
 @kernel
-def level_at(v: Levels, d: FloatArray) -> int:
+def level_at(levels: Levels, d: FloatArray) -> int:
     """The level that a budget is rounded up to, for Python."""
-    return level_of(v, d)
+    return level_of(levels, d)

@@ -24,201 +24,207 @@ def as_link(plan: int) -> int:
 
 
 @inner
-def fits(x: Space, sure: FloatArray, d: FloatArray) -> bool:
+def fits(space: Space, sure: FloatArray, d: FloatArray) -> bool:
     """Whether a sure cost stays within a budget."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
-        if x.limited[k] and sure[k] > d[k]:
+        if space.limited[k] and sure[k] > d[k]:
             return False
     return True
 
 
 @inner
-def best_option(x: Space, b: Beliefs, c: Options, i: int, d: FloatArray, plans_only: bool) -> int:
+def best_option(space: Space, beliefs: Beliefs, options: Options, i: int, d: FloatArray, plans_only: bool) -> int:
     """The best option of belief i within a budget, or NONE."""
-    best, most, option = NONE, -np.inf, b.info[i].option
+    best, most, option = NONE, -np.inf, beliefs.info[i].option
     while option != NONE:
-        if c.total[option, 0] > most and (c.info[option].plan != NONE or not plans_only) and fits(x, c.sure[option], d):
-            best, most = option, c.total[option, 0]
-        option = c.info[option].next
+        if (
+            options.total[option, 0] > most
+            and (options.info[option].plan != NONE or not plans_only)
+            and fits(space, options.sure[option], d)
+        ):
+            best, most = option, options.total[option, 0]
+        option = options.info[option].next
     return best
 
 
 @inner
-def share_of(x: Space, sure: FloatArray, d: FloatArray) -> float:
+def share_of(space: Space, sure: FloatArray, d: FloatArray) -> float:
     """The largest share of a budget that a sure cost takes; above 1 it does not fit."""
     share = 0.0
     for k in range(d.size):
-        if x.limited[k] and sure[k] > 0.0:
+        if space.limited[k] and sure[k] > 0.0:
             share = max(share, sure[k] / max(d[k], 1e-300))
     return share
 
 
 @inner
-def thriftiest_option(x: Space, b: Beliefs, c: Options, i: int, d: FloatArray) -> int:
+def thriftiest_option(space: Space, beliefs: Beliefs, options: Options, i: int, d: FloatArray) -> int:
     """The option of belief i that spends the least share of a budget, or NONE."""
-    best, least, option = NONE, np.inf, b.info[i].option
+    best, least, option = NONE, np.inf, beliefs.info[i].option
     while option != NONE:
-        share = share_of(x, c.sure[option], d)
+        share = share_of(space, options.sure[option], d)
         if share < least:
             best, least = option, share
-        option = c.info[option].next
+        option = options.info[option].next
     return best
 
 
 @inner
-def _is_as_thrifty(x: Space, low: FloatArray, one: FloatArray, other: FloatArray) -> bool:
+def _is_as_thrifty(space: Space, low: FloatArray, one: FloatArray, other: FloatArray) -> bool:
     """Whether a sure cost fits wherever another does, among the budgets that were asked for."""
     for k in range(low.size):  # noqa: SIM110 - compiled code has no all()
-        if x.limited[k] and one[k] > max(other[k], low[k]):
+        if space.limited[k] and one[k] > max(other[k], low[k]):
             return False
     return True
 
 
 @inner
-def is_known(x: Space, b: Beliefs, c: Options, i: int, value: float, sure: FloatArray, as_plan: bool) -> bool:
+def is_known(
+    space: Space, beliefs: Beliefs, options: Options, i: int, value: float, sure: FloatArray, as_plan: bool
+) -> bool:
     """Whether belief i has an option that is no worse; a belief plan does not stand in for a plan."""
-    option = b.info[i].option
+    option = beliefs.info[i].option
     while option != NONE:
         if (
-            c.total[option, 0] >= value
-            and (not as_plan or c.info[option].plan != NONE)
-            and _is_as_thrifty(x, b.low[i], c.sure[option], sure)
+            options.total[option, 0] >= value
+            and (not as_plan or options.info[option].plan != NONE)
+            and _is_as_thrifty(space, beliefs.low[i], options.sure[option], sure)
         ):
             return True
-        option = c.info[option].next
+        option = options.info[option].next
     return False
 
 
 @inner
-def new_option(c: Options, counts: AnyArray) -> int:
+def new_option(options: Options, counts: AnyArray) -> int:
     """A free place, or NO_ROOM."""
     count = counts[0]
     free = count.free_option
     if free != NONE:
-        count.free_option = c.info[free].next
+        count.free_option = options.info[free].next
         return int(free)
     new = count.options
-    if new >= c.info.shape[0]:
+    if new >= options.info.shape[0]:
         return NO_ROOM
     count.options = new + 1
     return int(new)
 
 
 @inner
-def enter(x: Space, b: Beliefs, c: Options, counts: AnyArray, i: int, new: int) -> None:
+def enter(space: Space, beliefs: Beliefs, options: Options, counts: AnyArray, i: int, new: int) -> None:
     """Put an option into belief i's list, and take out those that it dominates.
 
     Plans give their place back; belief plans may be followed by others, and keep it.
     """
-    value, is_plan = c.total[new, 0], c.info[new].plan != NONE
-    before, option = NONE, b.info[i].option
+    value, is_plan = options.total[new, 0], options.info[new].plan != NONE
+    before, option = NONE, beliefs.info[i].option
     while option != NONE:
-        after = c.info[option].next
+        after = options.info[option].next
         if (
-            c.total[option, 0] <= value
-            and (is_plan or c.info[option].plan == NONE)
-            and _is_as_thrifty(x, b.low[i], c.sure[new], c.sure[option])
+            options.total[option, 0] <= value
+            and (is_plan or options.info[option].plan == NONE)
+            and _is_as_thrifty(space, beliefs.low[i], options.sure[new], options.sure[option])
         ):
             if before == NONE:
-                b.info[i].option = after
+                beliefs.info[i].option = after
             else:
-                c.info[before].next = after
-            if c.info[option].plan != NONE:
-                c.info[option].next = counts[0].free_option
+                options.info[before].next = after
+            if options.info[option].plan != NONE:
+                options.info[option].next = counts[0].free_option
                 counts[0].free_option = option
         else:
             before = option
         option = after
-    c.info[new].next = b.info[i].option
-    b.info[i].option = new
+    options.info[new].next = beliefs.info[i].option
+    beliefs.info[i].option = new
 
 
 @inner
-def refresh(s: Search, i: int, d: FloatArray) -> bool:
+def refresh(search: Search, i: int, d: FloatArray) -> bool:
     """Test the plans of belief i's class that are newer than the last look and may fit; False if full.
 
     A belief keeps only what is best for some budget between the least and the most that it was asked for.
     """
-    x, b, g = s.space, s.beliefs, s.plans
-    newest = g.newest[b.info[i].cls]
-    asked = fits(x, d, b.high[i]) and fits(x, b.low[i], d)
-    if newest == b.info[i].tested and asked:
+    space, beliefs, plans = search.space, search.beliefs, search.plans
+    newest = plans.newest[beliefs.info[i].cls]
+    asked = fits(space, d, beliefs.high[i]) and fits(space, beliefs.low[i], d)
+    if newest == beliefs.info[i].tested and asked:
         return True
     if not asked:
-        b.info[i].tested = NONE
+        beliefs.info[i].tested = NONE
         for k in range(d.size):
-            b.high[i, k] = max(b.high[i, k], d[k])
-            b.low[i, k] = min(b.low[i, k], d[k])
-    plan, left = newest, s.most_tests
-    while plan > b.info[i].tested and left > 0:
-        if fits(x, g.sure[plan], b.high[i]) or x.varies:
+            beliefs.high[i, k] = max(beliefs.high[i, k], d[k])
+            beliefs.low[i, k] = min(beliefs.low[i, k], d[k])
+    plan, left = newest, search.most_tests
+    while plan > beliefs.info[i].tested and left > 0:
+        if fits(space, plans.sure[plan], beliefs.high[i]) or space.varies:
             left -= 1
-            if not offer(s, i, plan):
+            if not offer(search, i, plan):
                 return False
-        plan = g.info[plan].older
-    if left == 0 and not _offer_more(s, i):
+        plan = plans.info[plan].older
+    if left == 0 and not _offer_more(search, i):
         return False
-    b.info[i].tested = newest
+    beliefs.info[i].tested = newest
     return True
 
 
 @inner
-def _offer_more(s: Search, i: int) -> bool:
+def _offer_more(search: Search, i: int) -> bool:
     """Test the default plan, and what the plans of the belief before this one go on with; False if full."""
-    b, g, c, x = s.beliefs, s.plans, s.options, s.space
-    if not offer(s, i, g.default[b.info[i].cls]):
+    beliefs, plans, options, space = search.beliefs, search.plans, search.options, search.space
+    if not offer(search, i, plans.default[beliefs.info[i].cls]):
         return False
-    parent = b.info[i].parent
-    option = b.info[parent].option if parent != NONE else NONE
-    pair = b.info[parent].cls * x.gain.shape[2] + b.info[i].action if parent != NONE else 0
+    parent = beliefs.info[i].parent
+    option = beliefs.info[parent].option if parent != NONE else NONE
+    pair = beliefs.info[parent].cls * space.gain.shape[2] + beliefs.info[i].action if parent != NONE else 0
     while option != NONE:
-        plan = c.info[option].plan
-        if plan != NONE and g.info[plan].action == b.info[i].action:
-            for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-                if x.seen_obs[f] == b.info[i].obs:
-                    if not offer(s, i, g.link[g.info[plan].links + f - x.seen_ptr[pair]]):
+        plan = options.info[option].plan
+        if plan != NONE and plans.info[plan].action == beliefs.info[i].action:
+            for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+                if space.seen_obs[f] == beliefs.info[i].obs:
+                    if not offer(search, i, plans.link[plans.info[plan].links + f - space.seen_ptr[pair]]):
                         return False
                     break
-        option = c.info[option].next
+        option = options.info[option].next
     return True
 
 
 @inner
-def offer(s: Search, i: int, plan: int) -> bool:
+def offer(search: Search, i: int, plan: int) -> bool:
     """Let a plan be an option of belief i if it is not dominated there; False if full."""
-    x, b, g, c = s.space, s.beliefs, s.plans, s.options
-    value = product(x, b, g, i, plan, 0)
-    s.counts[0].testing_plans = s.counts[0].testing_plans + b.info[i].size
-    if is_known(x, b, c, i, value, g.sure[plan], True):
+    space, beliefs, plans, options = search.space, search.beliefs, search.plans, search.options
+    value = product(space, beliefs, plans, i, plan, 0)
+    search.counts[0].testing_plans = search.counts[0].testing_plans + beliefs.info[i].size
+    if is_known(space, beliefs, options, i, value, plans.sure[plan], True):
         return True
-    new = new_option(c, s.counts)
+    new = new_option(options, search.counts)
     if new == NO_ROOM:
         return False
-    rows = x.gain.shape[0]
-    for row in range(c.total.shape[1]):  # reward and costs come last
-        at = rows - c.total.shape[1] + row
-        c.total[new, row] = value if at == 0 else product(x, b, g, i, plan, at)
-    for k in range(c.sure.shape[1]):
+    rows = space.gain.shape[0]
+    for row in range(options.total.shape[1]):  # reward and costs come last
+        at = rows - options.total.shape[1] + row
+        options.total[new, row] = value if at == 0 else product(space, beliefs, plans, i, plan, at)
+    for k in range(options.sure.shape[1]):
         # What is never expected is never spent, whatever other states of the class would cost.
-        c.sure[new, k] = g.sure[plan, k] if c.total[new, 1 + k] > 0.0 else 0.0
-    c.info[new].belief = i
-    c.info[new].plan = plan
-    c.info[new].action = g.info[plan].action
-    c.info[new].links = NONE
-    if rows > c.total.shape[1]:
-        c.total[new, 0] = value  # the objective is what is compared
-    enter(x, b, c, s.counts, i, new)
+        options.sure[new, k] = plans.sure[plan, k] if options.total[new, 1 + k] > 0.0 else 0.0
+    options.info[new].belief = i
+    options.info[new].plan = plan
+    options.info[new].action = plans.info[plan].action
+    options.info[new].links = NONE
+    if rows > options.total.shape[1]:
+        options.total[new, 0] = value  # the objective is what is compared
+    enter(space, beliefs, options, search.counts, i, new)
     return True
 
 
 @kernel
-def refresh_at(s: Search, i: int, d: FloatArray) -> bool:
+def refresh_at(search: Search, i: int, d: FloatArray) -> bool:
     """Test new plans at a belief, for Python; False if full."""
-    return refresh(by_reference(s), i, d)
+    return refresh(by_reference(search), i, d)
 
 
 @kernel
-def best_at(s: Search, i: int, d: FloatArray) -> int:
+def best_at(search: Search, i: int, d: FloatArray) -> int:
     """The best known option at (belief, budget), or NONE, for Python."""
-    s = by_reference(s)
-    return best_option(s.space, s.beliefs, s.options, i, d, False)
+    search = by_reference(search)
+    return best_option(search.space, search.beliefs, search.options, i, d, False)

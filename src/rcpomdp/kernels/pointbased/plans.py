@@ -16,16 +16,16 @@ from .arrays import NONE, Beliefs, Plans, Scratch, Search, Space
 
 
 @kernel
-def product(x: Space, b: Beliefs, g: Plans, i: int, plan: int, row: int) -> float:
+def product(space: Space, beliefs: Beliefs, plans: Plans, i: int, plan: int, row: int) -> float:
     """``α·b`` of one row."""
-    cls = b.info[i].cls
-    first = x.start[cls]
-    at, size = b.info[i].offset, b.info[i].size
-    vector = g.value[g.info[plan].values + row * (x.start[cls + 1] - first) :]
-    prob = b.prob[at : at + size]
+    cls = beliefs.info[i].cls
+    first = space.start[cls]
+    at, size = beliefs.info[i].offset, beliefs.info[i].size
+    vector = plans.value[plans.info[plan].values + row * (space.start[cls + 1] - first) :]
+    prob = beliefs.prob[at : at + size]
     total = 0.0
-    if b.state[at + size - 1] - b.state[at] == size - 1:  # no gaps: four sums at a time
-        vector = vector[b.state[at] - first :]
+    if beliefs.state[at + size - 1] - beliefs.state[at] == size - 1:  # no gaps: four sums at a time
+        vector = vector[beliefs.state[at] - first :]
         one, two, three = 0.0, 0.0, 0.0
         whole = size - size % 4
         for j in range(0, whole, 4):
@@ -36,103 +36,103 @@ def product(x: Space, b: Beliefs, g: Plans, i: int, plan: int, row: int) -> floa
         for j in range(whole, size):
             total += prob[j] * vector[j]
         return (total + one) + (two + three)
-    state = b.state[at : at + size]
+    state = beliefs.state[at : at + size]
     for j in range(size):
         total += prob[j] * vector[state[j] - first]
     return total
 
 
 @inner
-def plan_has_room(x: Space, g: Plans, counts: AnyArray, cls: int, a: int) -> bool:
+def plan_has_room(space: Space, plans: Plans, counts: AnyArray, cls: int, a: int) -> bool:
     """Whether one more plan for (class, action) fits."""
-    pair = cls * x.gain.shape[2] + a
-    size = (x.start[cls + 1] - x.start[cls]) * x.gain.shape[0]
-    links = x.seen_ptr[pair + 1] - x.seen_ptr[pair]
+    pair = cls * space.gain.shape[2] + a
+    size = (space.start[cls + 1] - space.start[cls]) * space.gain.shape[0]
+    links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     return bool(
-        counts[0].plans < g.info.shape[0]
-        and counts[0].plan_values + size <= g.value.size
-        and counts[0].plan_links + links <= g.link.size
+        counts[0].plans < plans.info.shape[0]
+        and counts[0].plan_values + size <= plans.value.size
+        and counts[0].plan_links + links <= plans.link.size
     )
 
 
 @inner
-def add_plan(x: Space, g: Plans, w: Scratch, counts: AnyArray, cls: int, a: int) -> int:
+def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls: int, a: int) -> int:
     """Make the plan of a class that takes action a and then follows ``w.by_obs``. There must be room."""
-    m = x.model
-    n_states, n_actions = m.reward.shape
+    model = space.model
+    n_states, n_actions = model.reward.shape
     pair = cls * n_actions + a
     plan, at, links = counts[0].plans, counts[0].plan_values, counts[0].plan_links
-    for k in range(g.sure.shape[1]):
+    for k in range(plans.sure.shape[1]):
         worst = 0.0
-        for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-            worst = max(worst, g.sure[w.by_obs[x.seen_obs[f]], k])
-        g.sure[plan, k] = x.peak[cls, a, k] + x.discount * worst
-    n_links = x.seen_ptr[pair + 1] - x.seen_ptr[pair]
+        for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
+            worst = max(worst, plans.sure[scratch.by_obs[space.seen_obs[f]], k])
+        plans.sure[plan, k] = space.peak[cls, a, k] + space.discount * worst
+    n_links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     for f in range(n_links):
-        g.link[links + f] = w.by_obs[x.seen_obs[x.seen_ptr[pair] + f]]
-    first, last = x.start[cls], x.start[cls + 1]
+        plans.link[links + f] = scratch.by_obs[space.seen_obs[space.seen_ptr[pair] + f]]
+    first, last = space.start[cls], space.start[cls + 1]
     size = last - first
-    for row in range(x.gain.shape[0]):
+    for row in range(space.gain.shape[0]):
         for s in range(first, last):
             total = 0.0
-            for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
-                s_next = m.t_next[e]
-                c = x.class_of[s_next]
-                width, place = x.start[c + 1] - x.start[c], s_next - x.start[c]
+            for e in range(model.t_ptr[a * n_states + s], model.t_ptr[a * n_states + s + 1]):
+                s_next = model.t_next[e]
+                c = space.class_of[s_next]
+                width, place = space.start[c + 1] - space.start[c], s_next - space.start[c]
                 part = 0.0
-                for f in range(m.z_ptr[a * n_states + s_next], m.z_ptr[a * n_states + s_next + 1]):
-                    follow = w.by_obs[m.z_obs[f]]
-                    part += m.z_prob[f] * g.value[g.info[follow].values + row * width + place]
-                total += m.t_prob[e] * part
-            g.value[at + row * size + s - first] = x.gain[row, s, a] + x.discount * total
-    counts[0].making_plans = counts[0].making_plans + 4 * size * x.gain.shape[0]
-    made = g.info[plan]
+                for f in range(model.z_ptr[a * n_states + s_next], model.z_ptr[a * n_states + s_next + 1]):
+                    follow = scratch.by_obs[model.z_obs[f]]
+                    part += model.z_prob[f] * plans.value[plans.info[follow].values + row * width + place]
+                total += model.t_prob[e] * part
+            plans.value[at + row * size + s - first] = space.gain[row, s, a] + space.discount * total
+    counts[0].making_plans = counts[0].making_plans + 4 * size * space.gain.shape[0]
+    made = plans.info[plan]
     made.cls = cls
     made.action = a
     made.values = at
     made.links = links
-    made.older = g.newest[cls]
-    g.newest[cls] = plan
+    made.older = plans.newest[cls]
+    plans.newest[cls] = plan
     counts[0].plans = plan + 1
-    counts[0].plan_values = at + size * x.gain.shape[0]
+    counts[0].plan_values = at + size * space.gain.shape[0]
     counts[0].plan_links = links + n_links
     return int(plan)
 
 
 @inner
-def rest_for_plan(x: Space, cls: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
+def rest_for_plan(space: Space, cls: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
     """Write what a plan of (class, action) leaves of a budget; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - x.peak[cls, a, k]) / x.discount
-        if x.limited[k] and rest[k] < 0.0:
+        rest[k] = (d[k] - space.peak[cls, a, k]) / space.discount
+        if space.limited[k] and rest[k] < 0.0:
             return False
     return True
 
 
 @kernel
-def forget_idle(s: Search) -> int:
+def forget_idle(search: Search) -> int:
     """Take plans that are an option of no belief off their class's list; return how many stay.
 
     Nothing is freed: other plans may follow them.
     """
-    b, g, c = s.beliefs, s.plans, s.options
-    busy = np.zeros(g.info.shape[0], dtype=np.bool_)
-    for i in range(s.counts[0].beliefs):
-        option = b.info[i].option
+    beliefs, plans, options = search.beliefs, search.plans, search.options
+    busy = np.zeros(plans.info.shape[0], dtype=np.bool_)
+    for i in range(search.counts[0].beliefs):
+        option = beliefs.info[i].option
         while option != NONE:
-            if c.info[option].plan != NONE:
-                busy[c.info[option].plan] = True
-            option = c.info[option].next
+            if options.info[option].plan != NONE:
+                busy[options.info[option].plan] = True
+            option = options.info[option].next
     kept = 0
-    for cls in range(g.newest.size):
-        busy[g.newest[cls]] = True  # the head marks what has been tested
-        busy[g.default[cls]] = True
-        plan = g.newest[cls]
+    for cls in range(plans.newest.size):
+        busy[plans.newest[cls]] = True  # the head marks what has been tested
+        busy[plans.default[cls]] = True
+        plan = plans.newest[cls]
         while plan != NONE:
             kept += 1
-            older = g.info[plan].older
+            older = plans.info[plan].older
             while older != NONE and not busy[older]:
-                older = g.info[older].older
-            g.info[plan].older = older
+                older = plans.info[older].older
+            plans.info[plan].older = older
             plan = older
     return kept

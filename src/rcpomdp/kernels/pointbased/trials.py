@@ -46,161 +46,166 @@ class Tuning(NamedTuple):
 
 
 @inner
-def visit(s: Search, strip: int, level: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
+def visit(search: Search, strip: int, level: int, mode: int, d: FloatArray, tuning: Tuning) -> tuple[int, float]:
     """Back up a strip and choose the action at a level, expanding what looks best until it is; NO_ROOM if full."""
-    if not open_strip(s, strip):
+    if not open_strip(search, strip):
         return NO_ROOM, 0.0
-    x, b, i = s.space, s.beliefs, s.strips.info[strip].belief
-    row = b.info[i].row
+    space, beliefs, i = search.space, search.beliefs, search.strips.info[strip].belief
+    row = beliefs.info[i].row
     if tuning.all_actions:
-        for a in range(b.reward.shape[1]):
-            if b.edge[row, a] == NONE and not expand(x, b, s.scratch, s.counts, i, a, 2.0):
+        for a in range(beliefs.reward.shape[1]):
+            if beliefs.edge[row, a] == NONE and not expand(space, beliefs, search.scratch, search.counts, i, a, 2.0):
                 return NO_ROOM, 0.0
     least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     settled = False
     while True:
-        a, value = choose(s, strip, level, mode, d)
-        if a != NONE and b.edge[row, a] == NONE:
-            if not expand(x, b, s.scratch, s.counts, i, a, least_weight):
+        a, value = choose(search, strip, level, mode, d)
+        if a != NONE and beliefs.edge[row, a] == NONE:
+            if not expand(space, beliefs, search.scratch, search.counts, i, a, least_weight):
                 return NO_ROOM, 0.0
-            if not back_up_new(s, strip, level, a, max(mode, EXACT)):
+            if not back_up_new(search, strip, level, a, max(mode, EXACT)):
                 return NO_ROOM, 0.0
             settled = False
         elif settled:
             return a, value
-        elif not back_up_all(s, strip, level, max(mode, EXACT)):
+        elif not back_up_all(search, strip, level, max(mode, EXACT)):
             return NO_ROOM, 0.0
         else:
             settled = True
 
 
 @inner
-def want_level(s: Search, d: FloatArray) -> None:
+def want_level(search: Search, d: FloatArray) -> None:
     """Note a budget at which a level would have helped."""
-    if s.counts[0].wanted < s.scratch.wanted.shape[0]:
+    if search.counts[0].wanted < search.scratch.wanted.shape[0]:
         for k in range(d.size):
-            s.scratch.wanted[s.counts[0].wanted, k] = d[k]
-        s.counts[0].wanted = s.counts[0].wanted + 1
+            search.scratch.wanted[search.counts[0].wanted, k] = d[k]
+        search.counts[0].wanted = search.counts[0].wanted + 1
 
 
 @inner
-def is_close(s: Search, strip: int, level: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
+def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
     """Whether a belief with a budget is within the limit; `value` is the bound of its best affordable action."""
-    x, i, at = s.space, s.strips.info[strip].belief, cell(s, strip, level)
+    space, i, at = search.space, search.strips.info[strip].belief, cell(search, strip, level)
     if mode > EXACT:
-        return bool(min(value, s.strips.hi[at, mode]) - s.strips.lo[at, mode] <= limit)
-    option = best_option(x, s.beliefs, s.options, i, d, False)
+        return bool(min(value, search.strips.hi[at, mode]) - search.strips.lo[at, mode] <= limit)
+    option = best_option(space, search.beliefs, search.options, i, d, False)
     if mode == THRIFTY and (option != NONE or value > -np.inf):
         return option != NONE
-    bound = bound_at(s, at, d)
-    if value > -np.inf and (option == NONE or min(value, bound) - s.options.total[option, 0] > limit):
+    bound = bound_at(search, at, d)
+    if value > -np.inf and (option == NONE or min(value, bound) - search.options.total[option, 0] > limit):
         return False
-    least = x.worst if option == NONE else s.options.total[option, 0]
+    least = space.worst if option == NONE else search.options.total[option, 0]
     if bound - least > limit:
-        want_level(s, d)  # close at this very budget, not at the level above
+        want_level(search, d)  # close at this very budget, not at the level above
     return True
 
 
 @inner
-def raise_lo(s: Search, strip: int, level: int) -> None:
+def raise_lo(search: Search, strip: int, level: int) -> None:
     """Let the relaxations at a level know what the belief's options are worth within it."""
-    b, c, n = s.beliefs, s.options, s.strips
-    at, all_costs = cell(s, strip, level), join(s.levels, level, n.info[strip].others)
-    option = b.info[n.info[strip].belief].option
+    beliefs, options, strips = search.beliefs, search.options, search.strips
+    at, all_costs = cell(search, strip, level), join(search.levels, level, strips.info[strip].others)
+    option = beliefs.info[strips.info[strip].belief].option
     while option != NONE:
         within = True
-        for k in range(c.sure.shape[1]):
-            if s.space.limited[k] and c.sure[option, k] > value_at(s.levels, all_costs, k):
+        for k in range(options.sure.shape[1]):
+            if search.space.limited[k] and options.sure[option, k] > value_at(search.levels, all_costs, k):
                 within = False
-        for mode in range(1, n.hi.shape[1]):
-            value = c.total[option, 0]
-            for k in range(c.sure.shape[1]):
-                value -= s.informed.multiplier[mode - 1, k] * c.total[option, 1 + k]
+        for mode in range(1, strips.hi.shape[1]):
+            value = options.total[option, 0]
+            for k in range(options.sure.shape[1]):
+                value -= search.informed.multiplier[mode - 1, k] * options.total[option, 1 + k]
             if within:
-                n.lo[at, mode] = max(n.lo[at, mode], value)
-        option = c.info[option].next
+                strips.lo[at, mode] = max(strips.lo[at, mode], value)
+        option = options.info[option].next
 
 
 @inner
-def learn(s: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
+def learn(search: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
     """Look for better options at a visited belief; False if full."""
-    i = s.strips.info[strip].belief
+    i = search.strips.info[strip].belief
     if mode == THRIFTY:
-        return improve_thrift(s, i, d)
+        return improve_thrift(search, i, d)
     if mode > EXACT:
-        if not refresh(s, i, d):
+        if not refresh(search, i, d):
             return False
-        raise_lo(s, strip, level)
+        raise_lo(search, strip, level)
         return True
-    return improve(s, strip, level, a, d, least_gain)
+    return improve(search, strip, level, a, d, least_gain)
 
 
 @inner
-def back_up_step(s: Search, t: int, least_gain: float) -> bool:
+def back_up_step(search: Search, t: int, least_gain: float) -> bool:
     """Back up a step of a trial on its way back, and learn from it; False if full."""
-    w = s.scratch
-    if not back_up_all(s, w.path[t], w.level[t], max(w.mode[t], EXACT)):
+    scratch = search.scratch
+    if not back_up_all(search, scratch.path[t], scratch.level[t], max(scratch.mode[t], EXACT)):
         return False
-    return learn(s, w.path[t], w.level[t], w.action[t], w.mode[t], w.left[t], least_gain)
+    return learn(
+        search, scratch.path[t], scratch.level[t], scratch.action[t], scratch.mode[t], scratch.left[t], least_gain
+    )
 
 
 @inner
-def start(s: Search, root: int, budget: FloatArray) -> tuple[int, int]:
+def start(search: Search, root: int, budget: FloatArray) -> tuple[int, int]:
     """The strip and level that a trial starts at; the strip is NO_ROOM if full."""
-    level = level_of(s.levels, budget)
-    first = place_of(s.levels, level, 0)
-    return cover(s, root, level >> s.levels.bits, first), first
+    level = level_of(search.levels, budget)
+    first = place_of(search.levels, level, 0)
+    return cover(search, root, level >> search.levels.bits, first), first
 
 
 @inner
-def has_moved(s: Search, t: int, before: float) -> bool:
+def has_moved(search: Search, t: int, before: float) -> bool:
     """Whether the bound at a step of a trial fell."""
-    w = s.scratch
-    return bool(s.strips.hi[cell(s, w.path[t], w.level[t]), max(w.mode[t], EXACT)] < before - MOVE * abs(before))
+    scratch = search.scratch
+    return bool(
+        search.strips.hi[cell(search, scratch.path[t], scratch.level[t]), max(scratch.mode[t], EXACT)]
+        < before - MOVE * abs(before)
+    )
 
 
 @inner
-def trial(s: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
+def trial(search: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from a belief with a budget."""
-    w, n = s.scratch, s.strips
-    made = s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links
+    scratch, strips = search.scratch, search.strips
+    made = search.counts[0].beliefs + search.counts[0].plans + search.counts[0].option_links
     depth, moved, limit, least_gain = 0, False, target, tuning.least_gain * target
     for k in range(budget.size):
-        w.left[0, k] = budget[k]
-    strip, level = start(s, root, budget)
+        scratch.left[0, k] = budget[k]
+    strip, level = start(search, root, budget)
     while strip != NONE:
         if strip == NO_ROOM:
             return FULL
-        d = w.left[depth]
-        w.path[depth] = strip
-        w.level[depth] = level
-        w.mode[depth] = mode
-        s.counts[0].visits = s.counts[0].visits + 1
-        before = n.hi[cell(s, strip, level), max(mode, EXACT)]
-        a, value = visit(s, strip, level, mode, d, tuning)
-        if a == NO_ROOM or not learn(s, strip, level, a, mode, d, least_gain):
+        d = scratch.left[depth]
+        scratch.path[depth] = strip
+        scratch.level[depth] = level
+        scratch.mode[depth] = mode
+        search.counts[0].visits = search.counts[0].visits + 1
+        before = strips.hi[cell(search, strip, level), max(mode, EXACT)]
+        a, value = visit(search, strip, level, mode, d, tuning)
+        if a == NO_ROOM or not learn(search, strip, level, a, mode, d, least_gain):
             return FULL
-        moved = moved or has_moved(s, depth, before)
-        w.action[depth] = a
+        moved = moved or has_moved(search, depth, before)
+        scratch.action[depth] = a
         depth += 1
-        if is_close(s, strip, level, mode, d, value, limit) or a == NONE or depth == w.path.size:
+        if is_close(search, strip, level, mode, d, value, limit) or a == NONE or depth == scratch.path.size:
             break
-        limit /= s.space.discount
-        rest = w.left[depth]
+        limit /= search.space.discount
+        rest = scratch.left[depth]
         if mode <= EXACT:
-            row = s.beliefs.info[n.info[strip].belief].row
-            left_after(s.space, d, s.beliefs.cost[row, :, a], rest)
-        strip, level, mode = next_step(s, strip, level, a, mode, rest, limit, tuning.end_share)
+            row = search.beliefs.info[strips.info[strip].belief].row
+            left_after(search.space, d, search.beliefs.cost[row, :, a], rest)
+        strip, level, mode = next_step(search, strip, level, a, mode, rest, limit, tuning.end_share)
         if mode > EXACT and strip >= 0:
             for k in range(d.size):
-                rest[k] = value_at(s.levels, join(s.levels, level, n.info[strip].others), k)
+                rest[k] = value_at(search.levels, join(search.levels, level, strips.info[strip].others), k)
     for t in range(depth - 1, -1, -1):
-        before = n.hi[cell(s, w.path[t], w.level[t]), max(w.mode[t], EXACT)]
-        if not back_up_step(s, t, least_gain):
+        before = strips.hi[cell(search, scratch.path[t], scratch.level[t]), max(scratch.mode[t], EXACT)]
+        if not back_up_step(search, t, least_gain):
             return FULL
-        moved = moved or has_moved(s, t, before)
-    if moved or s.counts[0].beliefs + s.counts[0].plans + s.counts[0].option_links > made:
-        s.counts[0].moved = number
+        moved = moved or has_moved(search, t, before)
+    if moved or search.counts[0].beliefs + search.counts[0].plans + search.counts[0].option_links > made:
+        search.counts[0].moved = number
     return DONE
 
 
@@ -216,79 +221,81 @@ def random(state: AnyArray) -> float:
 
 
 @inner
-def drawn_edge(b: Beliefs, row: int, a: int, u: float) -> int:
+def drawn_edge(beliefs: Beliefs, row: int, a: int, u: float) -> int:
     """The edge of an expanded action that a number in [0, 1) falls on."""
-    last = b.edge[row, a] + b.degree[row, a] - 1
-    for e in range(b.edge[row, a], last):
-        u -= b.edge_prob[e]
+    last = beliefs.edge[row, a] + beliefs.degree[row, a] - 1
+    for e in range(beliefs.edge[row, a], last):
+        u -= beliefs.edge_prob[e]
         if u < 0.0:
             return e
     return int(last)
 
 
 @inner
-def sampled_trial(s: Search, root: int, budget: FloatArray, target: float, tuning: Tuning, chance: AnyArray) -> int:
+def sampled_trial(
+    search: Search, root: int, budget: FloatArray, target: float, tuning: Tuning, chance: AnyArray
+) -> int:
     """One trial by chance from a belief with a budget: plans for the beliefs that the policy meets."""
-    w, n, b, x = s.scratch, s.strips, s.beliefs, s.space
+    scratch, strips, beliefs, space = search.scratch, search.strips, search.beliefs, search.space
     depth, limit, weight = 0, tuning.least_gain * target, 1.0
     for k in range(budget.size):
-        w.left[0, k] = budget[k]
-    strip, level = start(s, root, budget)
+        scratch.left[0, k] = budget[k]
+    strip, level = start(search, root, budget)
     while True:
         if strip == NO_ROOM:
             return FULL
-        d, i = w.left[depth], n.info[strip].belief
-        w.path[depth] = strip
-        w.level[depth] = level
-        s.counts[0].visits = s.counts[0].visits + 1
-        a, _ = visit(s, strip, level, EXACT, d, tuning)
-        if a == NO_ROOM or not refresh(s, i, d):
+        d, i = scratch.left[depth], strips.info[strip].belief
+        scratch.path[depth] = strip
+        scratch.level[depth] = level
+        search.counts[0].visits = search.counts[0].visits + 1
+        a, _ = visit(search, strip, level, EXACT, d, tuning)
+        if a == NO_ROOM or not refresh(search, i, d):
             return FULL
-        w.action[depth] = a
-        w.mode[depth] = EXACT
+        scratch.action[depth] = a
+        scratch.mode[depth] = EXACT
         depth += 1
-        option = best_option(x, b, s.options, i, d, False)
-        known = s.options.total[option, 0] if option != NONE else x.worst
-        weight *= x.discount
-        gap = bound_at(s, cell(s, strip, level), d) - known
-        if a == NONE or gap * weight <= target or depth == w.path.size:
+        option = best_option(space, beliefs, search.options, i, d, False)
+        known = search.options.total[option, 0] if option != NONE else space.worst
+        weight *= space.discount
+        gap = bound_at(search, cell(search, strip, level), d) - known
+        if a == NONE or gap * weight <= target or depth == scratch.path.size:
             break
         if random(chance) < tuning.explore:
-            tried = int(random(chance) * b.reward.shape[1])
-            a = tried if affordable(s, i, tried, d) else a
+            tried = int(random(chance) * beliefs.reward.shape[1])
+            a = tried if affordable(search, i, tried, d) else a
         elif option != NONE and random(chance) < 0.5:
-            a = s.options.info[option].action
-        row = b.info[i].row
-        if b.edge[row, a] == NONE and not expand(x, b, w, s.counts, i, a, 2.0):
+            a = search.options.info[option].action
+        row = beliefs.info[i].row
+        if beliefs.edge[row, a] == NONE and not expand(space, beliefs, scratch, search.counts, i, a, 2.0):
             return FULL
-        rest = w.left[depth]
-        if not left_after(x, d, b.cost[row, :, a], rest):
+        rest = scratch.left[depth]
+        if not left_after(space, d, beliefs.cost[row, :, a], rest):
             break
-        w.action[depth - 1] = a
-        strip, level = start(s, b.edge_child[drawn_edge(b, row, a, random(chance))], rest)
+        scratch.action[depth - 1] = a
+        strip, level = start(search, beliefs.edge_child[drawn_edge(beliefs, row, a, random(chance))], rest)
     for t in range(depth - 1, -1, -1):
-        if not back_up_step(s, t, limit):
+        if not back_up_step(search, t, limit):
             return FULL
     return DONE
 
 
 @inner
-def work_done(s: Search) -> int:
+def work_done(search: Search) -> int:
     """All work so far."""
-    c = s.counts[0]
+    c = search.counts[0]
     return int(c.making_beliefs + c.testing_plans + c.making_plans + c.upper_backups)
 
 
 @inner
-def known(s: Search, i: int, d: FloatArray) -> float:
+def known(search: Search, i: int, d: FloatArray) -> float:
     """The lower bound of belief i within a budget; where nothing is known to fit, what no value is below."""
-    option = best_option(s.space, s.beliefs, s.options, i, d, False)
-    return float(s.space.worst if option == NONE else s.options.total[option, 0])
+    option = best_option(search.space, search.beliefs, search.options, i, d, False)
+    return float(search.space.worst if option == NONE else search.options.total[option, 0])
 
 
 @kernel
 def search(
-    s: Search,
+    search: Search,
     root: int,
     budget: FloatArray,
     epsilon: float,
@@ -304,30 +311,30 @@ def search(
     `trials` counts those of the whole search. Return why the search paused, and the new count. What a search does
     depends on its own state alone, not on where it is paused.
     """
-    s = by_reference(s)
-    stop = work_done(s) + work
-    strip, level = start(s, root, budget)
-    if strip == NO_ROOM or not refresh(s, root, budget):
+    search = by_reference(search)
+    stop = work_done(search) + work
+    strip, level = start(search, root, budget)
+    if strip == NO_ROOM or not refresh(search, root, budget):
         return FULL, trials
-    while work_done(s) < stop and trials < most_trials and trials - s.counts[0].moved < STILL:
-        upper = s.strips.hi[cell(s, strip, level), EXACT]
+    while work_done(search) < stop and trials < most_trials and trials - search.counts[0].moved < STILL:
+        upper = search.strips.hi[cell(search, strip, level), EXACT]
         if upper == -np.inf:
             break
-        if s.counts[0].plans > most_plans:
+        if search.counts[0].plans > most_plans:
             return CROWDED, trials
-        s.counts[0].upper_backups = s.counts[0].upper_backups + 1  # a trial that changes nothing is work too
-        gap = upper - known(s, root, budget)
+        search.counts[0].upper_backups = search.counts[0].upper_backups + 1  # a trial that changes nothing is work too
+        gap = upper - known(search, root, budget)
         mode = EXACT
-        if best_option(s.space, s.beliefs, s.options, root, budget, False) == NONE:
+        if best_option(search.space, search.beliefs, search.options, root, budget, False) == NONE:
             mode = THRIFTY if trials % 2 == 0 else EXACT
         elif gap <= epsilon:
             break
         share = tuning.share if trials % 4 < 2 else tuning.wide_share
         if mode == EXACT and tuning.sampled > 0 and trials % (tuning.sampled + 1) > 0:
-            status = sampled_trial(s, root, budget, max(epsilon, tuning.share * gap), tuning, chance)
-            s.counts[0].moved = trials
+            status = sampled_trial(search, root, budget, max(epsilon, tuning.share * gap), tuning, chance)
+            search.counts[0].moved = trials
         else:
-            status = trial(s, root, budget, mode, max(epsilon, share * gap), tuning, trials)
+            status = trial(search, root, budget, mode, max(epsilon, share * gap), tuning, trials)
         if status == FULL:
             return FULL, trials
         trials += 1

@@ -5,31 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray, IntArray
-from ...kernels.arcs.courses import ACTION, BELIEF, LINKS, Courses
-from ...kernels.arcs.courses import PLAN as LEAF
-from ...kernels.belief_graph.plans import ACTION as PLAN_ACTION
-from ...kernels.belief_graph.plans import LINKS as PLAN_LINKS
-from ...kernels.belief_graph.store import CLASS, NONE
+from ...kernels.arcs.courses import Courses
+from ...kernels.belief_graph.store import NONE
 from ..belief_graph.search import Engine
 
 
 def is_leaf(c: Courses, course: int) -> bool:
     """Whether a course is a plan that is followed for ever."""
-    return bool(c.info[course, LEAF] != NONE)
+    return bool(c.info["plan"][course] != NONE)
 
 
 def first_action(engine: Engine, c: Courses, course: int) -> int:
     """The action that a course begins with."""
     if is_leaf(c, course):
-        return int(engine.plans.info[c.info[course, LEAF], PLAN_ACTION])
-    return int(c.info[course, ACTION])
+        return int(engine.plans.info["action"][c.info["plan"][course]])
+    return int(c.info["action"][course])
 
 
 def followers(engine: Engine, c: Courses, course: int) -> list[int]:
     """The courses that follow a course, none if it is a leaf."""
     if is_leaf(c, course):
         return []
-    i, a, first = (int(n) for n in c.info[course, [BELIEF, ACTION, LINKS]])
+    i, a, first = (int(n) for n in c.info[["belief", "action", "links"]][course])
     return [int(n) for n in c.link[first : first + engine.store.degree[i, a]]]
 
 
@@ -44,7 +41,7 @@ def guaranteed_horizon(engine: Engine, c: Courses, cost: FloatArray, course: int
         for i, spent in front.items():
             if (spent + weight * c.total[i, 1:] > budget).any():
                 return k
-            here = spent + weight * cost[c.info[i, BELIEF], :, first_action(engine, c, i)]
+            here = spent + weight * cost[c.info["belief"][i], :, first_action(engine, c, i)]
             for follower in followers(engine, c, i):
                 following[follower] = np.maximum(following.get(follower, here), here)
         if not following or any(is_leaf(c, i) for i in front):
@@ -63,7 +60,7 @@ def controller_graph(engine: Engine, c: Courses, start: int) -> tuple[IntArray, 
 
     def node(course: int, plan: int) -> int:
         if course != NONE and is_leaf(c, course):
-            course, plan = NONE, int(c.info[course, LEAF])
+            course, plan = NONE, int(c.info["plan"][course])
         if (course, plan) not in number:
             number[course, plan] = len(order)
             order.append((course, plan))
@@ -74,14 +71,14 @@ def controller_graph(engine: Engine, c: Courses, start: int) -> tuple[IntArray, 
     for course, plan in order:
         row = np.zeros(engine.model.n_observations, dtype=np.int64)
         if course != NONE:
-            a, i = int(c.info[course, ACTION]), int(c.info[course, BELIEF])
+            a, i = int(c.info["action"][course]), int(c.info["belief"][course])
             for n, follower in enumerate(followers(engine, c, course)):
                 row[store.edge_obs[store.edge[i, a] + n]] = node(follower, NONE)
         else:
-            a = int(plans.info[plan, PLAN_ACTION])
-            pair = int(plans.info[plan, CLASS] * engine.model.n_actions + a)
+            a = int(plans.info["action"][plan])
+            pair = int(plans.info["cls"][plan] * engine.model.n_actions + a)
             for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-                follower = int(plans.link[plans.info[plan, PLAN_LINKS] + f - x.seen_ptr[pair]])
+                follower = int(plans.link[plans.info["links"][plan] + f - x.seen_ptr[pair]])
                 row[x.seen_obs[f]] = node(NONE, follower)
         actions.append(a)
         successors.append(row)

@@ -16,22 +16,9 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...kernels.arcs import trials as kernels
 from ...kernels.arcs.choices import NO_ROOM, Search, Steps
-from ...kernels.arcs.courses import (
-    BELIEF,
-    COURSE_LINKS,
-    COURSES,
-    FILLED,
-    LOOKS,
-    MOVED,
-    NEXT,
-    PRICED,
-    ROWS,
-    VISITS,
-    WANTED,
-)
 from ...kernels.arcs.levels import Bounds, Levels
 from ...kernels.belief_graph.search import FULL, Tuning
-from ...kernels.belief_graph.store import BELIEFS, NONE, SAME
+from ...kernels.belief_graph.store import NONE, SAME
 from ..belief_graph import storage
 from ..belief_graph.search import Engine, EngineOptions
 from .controller import controller_graph, first_action, guaranteed_horizon
@@ -114,7 +101,7 @@ class BudgetSearch:
         self.steps = Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
-        while self.courses.used[FILLED] == 0 and not self.out_of_memory:
+        while self.courses.counts["filled"][0] == 0 and not self.out_of_memory:
             self._run(engine.root, self.budget, np.inf, engine.options.tuning(), 0, 0)
 
     # Bounds
@@ -160,7 +147,7 @@ class BudgetSearch:
         found, course = [], int(self.courses.head[self.engine.root])
         while course != NONE:
             found.append(course)
-            course = int(self.courses.info[course, NEXT])
+            course = int(self.courses.info["next"][course])
         return found
 
     @property
@@ -182,7 +169,7 @@ class BudgetSearch:
     @property
     def still(self) -> bool:
         """Whether more trials would change nothing."""
-        return self.trials - int(self.courses.used[MOVED]) >= kernels.STILL
+        return self.trials - int(self.courses.counts["moved"][0]) >= kernels.STILL
 
     def search(self, epsilon: float, work: int, trials: int) -> None:
         """Run trials until the gap is at most epsilon, `work` is done, or there were so many of them in all."""
@@ -231,11 +218,11 @@ class BudgetSearch:
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
         n_levels = self.bounds.upper.shape[1]
-        if n_levels >= self.options.most_levels or n_levels * int(self.courses.used[ROWS]) > _MOST_BOUNDS:
+        if n_levels >= self.options.most_levels or n_levels * int(self.courses.counts["rows"][0]) > _MOST_BOUNDS:
             return False
         before = self.extra, self.n_levels
-        wanted = self.steps.wanted[: self.courses.used[WANTED]]
-        self.courses.used[WANTED] = 0
+        wanted = self.steps.wanted[: self.courses.counts["wanted"][0]]
+        self.courses.counts["wanted"][0] = 0
         self.extra = [np.union1d(old, new) for old, new in zip(self.extra, wanted.T, strict=True)]
         if all(len(old) == len(new) for old, new in zip(before[0], self.extra, strict=True)):
             self.n_levels *= 2
@@ -248,8 +235,8 @@ class BudgetSearch:
         """Take up the price λ that the courses of the initial belief suggest; False if it is the one there is."""
         if not self.options.prices or not self.limited.any():
             return False
-        looks, priced = self.courses.used[[LOOKS, PRICED]]
-        self.courses.used[[LOOKS, PRICED]] = 0
+        looks, priced = self.courses.counts[["looks", "priced"]][0]
+        self.courses.counts[["looks", "priced"]] = 0, 0
         if self._unpriced:
             return False
         if len(self.prices) > 1 and priced < _LEAST_PRICED * looks:  # not worth the second relaxation
@@ -287,7 +274,7 @@ class BudgetSearch:
                 if over() or self.out_of_memory:
                     return
                 self.trials += self.trials % 2  # every other trial is thrifty
-                self.courses.used[MOVED] = self.trials
+                self.courses.counts["moved"][0] = self.trials
                 self._run(self.engine.root, budget, np.inf, tuning, 1, self.trials + 1)
                 if self.needed[k] > low or self.courses.sure[self.thriftiest_course, k] < high:
                     break
@@ -311,12 +298,13 @@ class BudgetSearch:
 
     def first_cost(self, course: int) -> FloatArray:
         """What a course's first step costs, [K]."""
-        cost: FloatArray = self.bounds.cost[self.courses.info[course, BELIEF], :, self.first_action(course)]
+        cost: FloatArray = self.bounds.cost[self.courses.info["belief"][course], :, self.first_action(course)]
         return cost
 
     def search_at(self, belief: int, left: FloatArray, epsilon: float, work: int) -> bool:
         """Run trials from a belief with a budget; False if more would change nothing."""
-        before = self.courses.used[MOVED] = self.trials  # that trials elsewhere changed nothing says nothing here
+        # That trials elsewhere changed nothing says nothing here.
+        before = self.courses.counts["moved"][0] = self.trials
         self._run(belief, left, epsilon, self.engine.options.tuning(), work, self.trials + work)
         return not (self.still or self.out_of_memory) and self.trials > before
 
@@ -332,7 +320,7 @@ class BudgetSearch:
 
     def better(self, course: int, left: FloatArray) -> int:
         """The best course known where this one starts that keeps what is left of the budget."""
-        best = int(kernels.best_at(self.courses, int(self.courses.info[course, BELIEF]), left))
+        best = int(kernels.best_at(self.courses, int(self.courses.info["belief"][course]), left))
         return best if best != NONE and self.courses.total[best, 0] > self.courses.total[course, 0] else course
 
     # Sizes
@@ -340,12 +328,12 @@ class BudgetSearch:
     @property
     def visits(self) -> int:
         """Beliefs with a budget that trials went through, each visit counted."""
-        return int(self.courses.used[VISITS])
+        return int(self.courses.counts["visits"][0])
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of beliefs and of courses and plans."""
-        return self.engine.sizes[0], int(self.courses.used[COURSES]) + self.engine.sizes[1]
+        return self.engine.sizes[0], int(self.courses.counts["courses"][0]) + self.engine.sizes[1]
 
     @property
     def memory(self) -> int:
@@ -362,19 +350,19 @@ class BudgetSearch:
         """
         e, first, began = self.engine, not hasattr(self, "levels"), time.monotonic()
         levels = build_levels(e, self._layout, self.n_levels, self.extra, self.prices, self._hints)
-        n, (used, rows) = len(e.store.info), self.courses.used[[FILLED, ROWS]]
+        n, (used, rows) = len(e.store.info), self.courses.counts[["filled", "rows"]][0]
         room = _ROWS if first else len(self.bounds.upper)
         size = 8 * room * levels.part_of.shape[1] * (1 + 2 * len(self.prices))
         if not first and self.memory + size > self.memory_limit:
             return False
         scratch, bounds = build_level_scratch(levels), build_bounds(levels, n, room, e.model.n_actions)
-        parts = self._parts()._replace(v=levels, y=bounds, z=scratch) if not first else None
+        parts = self._parts()._replace(levels=levels, bounds=bounds, level_scratch=scratch) if not first else None
         if parts is not None:
             kept = carry_over(used, rows, self.levels, self.bounds, levels, bounds)
             kernels.refill(parts, kept, _ROUNDS)
         root_level = int(kernels.level_at(levels, self.budget))
         self.levels, self.bounds, self.scratch, self._root_level = levels, bounds, scratch, root_level
-        self.courses.used[MOVED] = self.trials
+        self.courses.counts["moved"][0] = self.trials
         self.layout_seconds = time.monotonic() - began
         return True
 
@@ -394,7 +382,7 @@ class BudgetSearch:
     def _row_room(self) -> int:
         """For how many rows there should be room."""
         room = len(self.bounds.upper)
-        if self.courses.used[ROWS] < room:
+        if self.courses.counts["rows"][0] < room:
             return room
         return storage.more_room(room, storage.memory(self.bounds[_BY_ROW:]))
 
@@ -404,10 +392,10 @@ class BudgetSearch:
         try:
             storage.lengthen([*self.bounds[:_BY_ROW], c.head], len(e.store.info))
             storage.lengthen(self.bounds[_BY_ROW:], self._row_room())
-            new, leaves = int(e.store.used[BELIEFS] - c.used[FILLED]), int(np.diff(c.leaf_ptr).max())
-            if c.used[COURSES] + (new + 1) * leaves + 1 > len(c.info):
+            new, leaves = int(e.store.counts["beliefs"][0] - c.counts["filled"][0]), int(np.diff(c.leaf_ptr).max())
+            if c.counts["courses"][0] + (new + 1) * leaves + 1 > len(c.info):
                 storage.lengthen([c.info, c.total, c.sure], 3 * len(c.info) // 2 + (new + 1) * leaves)
-            if c.used[COURSE_LINKS] + self.model.n_observations > len(c.link):
+            if c.counts["course_links"][0] + self.model.n_observations > len(c.link):
                 storage.lengthen([c.link], 2 * len(c.link) + self.model.n_observations)
         except MemoryError:
             self.out_of_memory = True

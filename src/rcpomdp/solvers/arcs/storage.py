@@ -9,10 +9,9 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, largest_sure_costs
 from ...bounds.starting import cost_fib_vectors
-from ...kernels.arcs.courses import ROWS, Courses
+from ...kernels.arcs.courses import COUNTS, COURSE, Courses
 from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
 from ...kernels.arcs.rows import LENT
-from ...kernels.belief_graph.plans import VALUES
 from ...kernels.belief_graph.store import NONE
 from ..belief_graph.search import Engine
 from .levels import level_values
@@ -153,8 +152,10 @@ def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
     leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, layout, all_leaves)
     n, n_costs = len(engine.store.info), len(layout.budget)
     room = _COURSES + int(np.diff(leaf_ptr).max()) * n
+    counts = np.zeros(1, dtype=COUNTS)
+    counts["rows"] = LENT
     return Courses(
-        info=np.empty((room, 5), dtype=np.int64),
+        info=np.empty(room, dtype=COURSE),
         total=np.empty((room, 1 + n_costs)),
         sure=np.empty((room, n_costs)),
         link=np.empty(4 * _COURSES, dtype=np.int64),
@@ -164,7 +165,7 @@ def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
         leaf_floor=leaf_floor,
         limited=layout.limited.astype(np.int64),
         loose=layout.cap.copy(),
-        used=np.array([*[0] * ROWS, LENT], dtype=np.int64),
+        counts=counts,
     )
 
 
@@ -176,7 +177,7 @@ def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray,
     rows = len(x.gain)
     vectors = np.empty((n_actions, 1 + k, len(x.class_of)))  # reward, then costs with their sign turned
     for c in range(n_classes):
-        at = int(plans.info[c * n_actions, VALUES])
+        at = int(plans.info["values"][c * n_actions])
         block = plans.value[at : at + n_actions * rows * sizes[c]].reshape(n_actions, rows, sizes[c])
         vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
     vectors[:, 1:] *= -1.0

@@ -13,9 +13,6 @@ from ...bounds.starting import cost_fib_vectors
 from ...errors import InputError
 from ...kernels.arcs_published.leaf_policy import Setting, mark_costly
 from ...kernels.arcs_published.tree import BINS, NONE
-from ...kernels.belief_graph.plans import ACTION as PLAN_ACTION
-from ...kernels.belief_graph.plans import LINKS, OLDER, VALUES
-from ...kernels.belief_graph.store import CLASS
 from ...model import CPOMDP
 from ..belief_graph.search import Engine, Objective
 
@@ -60,16 +57,16 @@ def listed_plans(engine: Engine) -> IntArray:
         plan = int(newest)
         while plan != NONE:
             listed.append(plan)
-            plan = int(engine.plans.info[plan, OLDER])
+            plan = int(engine.plans.info["older"][plan])
     return np.array(listed, dtype=np.int64)
 
 
 def followers(engine: Engine, plan: int) -> list[tuple[int, int]]:
     """What follows each observation that a plan can meet: (observation, plan)."""
     x, g = engine.space, engine.plans
-    pair = g.info[plan, CLASS] * engine.model.n_actions + g.info[plan, PLAN_ACTION]
+    pair = g.info["cls"][plan] * engine.model.n_actions + g.info["action"][plan]
     first, last = int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])
-    links = g.link[g.info[plan, LINKS] : g.info[plan, LINKS] + last - first]
+    links = g.link[g.info["links"][plan] : g.info["links"][plan] + last - first]
     return [(int(o), int(follower)) for o, follower in zip(x.seen_obs[first:last], links, strict=True)]
 
 
@@ -77,11 +74,11 @@ def _largest_steps(engine: Engine) -> FloatArray:
     """The largest expected cost that any step of each plan can have, from whatever belief of its class."""
     x, g, n = engine.space, engine.plans, engine.sizes[1]
     info = g.info[:n]
-    step: FloatArray = x.peak[info[:, CLASS], info[:, PLAN_ACTION], 0]
-    pair = info[:, CLASS] * engine.model.n_actions + info[:, PLAN_ACTION]
+    step: FloatArray = x.peak[info["cls"], info["action"], 0]
+    pair = info["cls"] * engine.model.n_actions + info["action"]
     count = np.diff(x.seen_ptr)[pair]
     first = np.cumsum(count) - count
-    link = g.link[_ragged(info[:, LINKS], count)]
+    link = g.link[_ragged(info["links"], count)]
     while True:
         following = np.maximum(step, np.maximum.reduceat(step[link], first))
         if (following == step).all():
@@ -92,7 +89,7 @@ def _largest_steps(engine: Engine) -> FloatArray:
 def _costly(engine: Engine, plans: IntArray) -> BoolArray:
     """From which states of its class each of the plans may ever cost anything, pooled."""
     x, g, n = engine.space, engine.plans, engine.sizes[1]
-    length = np.diff(x.start)[g.info[:n, CLASS]]
+    length = np.diff(x.start)[g.info["cls"][:n]]
     at = np.cumsum(length) - length
     costly = np.zeros(length.sum(), dtype=np.bool_)
     by_obs = np.zeros(engine.model.n_observations, dtype=np.int64)
@@ -107,10 +104,10 @@ def build_setting(engine: Engine, plans: IntArray) -> Setting:
     """What the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
     x, g, model = engine.space, engine.plans, engine.ordered
     sizes = np.diff(x.start)
-    cls = g.info[plans, CLASS]
+    cls = g.info["cls"][plans]
     length = sizes[cls]
     at = np.cumsum(length) - length
-    place = _ragged(g.info[plans, VALUES], length)
+    place = _ragged(g.info["values"][plans], length)
     rows = np.repeat(length, length)  # rows of a plan: objective, reward, cost
     reward, cost = g.value[place + rows], g.value[place + 2 * rows]
     costly = _costly(engine, plans)

@@ -35,7 +35,6 @@ from ...kernels.arcs_published.tree import (
     Tree,
     start,
 )
-from ...kernels.belief_graph.plans import ACTION as PLAN_ACTION
 from ...model import CPOMDP, beliefs
 from ...policies import ControllerPolicy
 from ..result import TracePoint
@@ -221,7 +220,7 @@ class PaperSearch:
             rows.append((int(t.info[node, column]), following))
         for plan in queue:
             following = [(o, number_of(after)) for o, after in followers(self.engine, plan)]
-            rows.append((int(self.engine.plans.info[plan, PLAN_ACTION]), following))
+            rows.append((int(self.engine.plans.info["action"][plan]), following))
         successors = np.zeros((len(rows), n_observations), dtype=np.int64)  # 0 after what cannot be observed
         for i, (_, following) in enumerate(rows):
             for o, j in following:

@@ -18,7 +18,7 @@ from ...kernels.belief_graph import plans as plan_kernels
 from ...kernels.belief_graph import search as search_kernels
 from ...kernels.belief_graph import store as store_kernels
 from ...kernels.belief_graph.search import Tuning
-from ...kernels.belief_graph.store import BELIEFS, CLASS, HI, LO, MAKING_BELIEFS, PLAN, PLANS, SAME
+from ...kernels.belief_graph.store import SAME, WORK
 from ...model import CPOMDP, beliefs
 from ...model.classes import in_class_order, observability_classes, one_class
 from ...policies import ControllerPolicy
@@ -105,12 +105,12 @@ class Engine:
     @property
     def lower(self) -> float:
         """Lower bound on the objective at the root."""
-        return float(self.store.value[self.root, LO])
+        return float(self.store.info["lower"][self.root])
 
     @property
     def upper(self) -> float:
         """Upper bound on the objective at the root."""
-        return float(self.store.value[self.root, HI])
+        return float(self.store.info["upper"][self.root])
 
     @property
     def gap(self) -> float:
@@ -125,8 +125,7 @@ class Engine:
     @property
     def profile(self) -> dict[str, int]:
         """Work done, in elementary steps, by what it was done for."""
-        names = ("making beliefs", "testing plans", "making plans", "upper backups", "testing points")
-        return {name: int(done) for name, done in zip(names, self.store.used[MAKING_BELIEFS:], strict=True)}
+        return {name.replace("_", " "): int(self.store.counts[name][0]) for name in WORK}
 
     def _slack(self) -> float:
         """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound.
@@ -142,7 +141,7 @@ class Engine:
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of beliefs and plans."""
-        return int(self.store.used[BELIEFS]), int(self.store.used[PLANS])
+        return int(self.store.counts["beliefs"][0]), int(self.store.counts["plans"][0])
 
     def search(self, epsilon: float, work: int, share: float | None = None) -> None:
         """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
@@ -222,17 +221,17 @@ class Engine:
     @property
     def best_plan(self) -> int:
         """The plan that attains the lower bound."""
-        return int(self.store.info[self.root, PLAN])
+        return int(self.store.info["plan"][self.root])
 
     @property
     def blind_plans(self) -> list[int]:
         """For each action, the plan of the root's class that takes it for ever."""
-        first = int(self.store.info[self.root, CLASS]) * self.model.n_actions
+        first = int(self.store.info["cls"][self.root]) * self.model.n_actions
         return list(range(first, first + self.model.n_actions))
 
     def first_action(self, plan: int) -> int:
         """The action that a plan begins with."""
-        return int(self.plans.info[plan, plan_kernels.ACTION])
+        return int(self.plans.info["action"][plan])
 
     def policy(self, start: int | None = None) -> ControllerPolicy:
         """A plan, the best unless given, as a graph: what follows each observation is a plan of its own."""
@@ -243,16 +242,16 @@ class Engine:
         order = [start]
         successors = []
         for plan in order:
-            pair = g.info[plan, 0] * n_actions + g.info[plan, plan_kernels.ACTION]
+            pair = g.info["cls"][plan] * n_actions + g.info["action"][plan]
             row = np.zeros(self.model.n_observations, dtype=np.int64)
             for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
-                follower = int(g.link[g.info[plan, plan_kernels.LINKS] + f - x.seen_ptr[pair]])
+                follower = int(g.link[g.info["links"][plan] + f - x.seen_ptr[pair]])
                 if follower not in number:
                     number[follower] = len(order)
                     order.append(follower)
                 row[x.seen_obs[f]] = number[follower]
             successors.append(row)
-        actions = g.info[order, plan_kernels.ACTION]
+        actions = g.info["action"][order]
         return ControllerPolicy(self.model, actions, np.array(successors))
 
     # Memory
@@ -264,7 +263,7 @@ class Engine:
 
     def forget(self) -> None:
         """Take plans off the lists that are best at no belief, once there are many more than at the last look."""
-        listed = plan_kernels.forget_idle(self.store, self.plans, int(self.store.used[BELIEFS]))
+        listed = plan_kernels.forget_idle(self.store, self.plans, int(self.store.counts["beliefs"][0]))
         self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
     def _objective_gain(self) -> FloatArray:

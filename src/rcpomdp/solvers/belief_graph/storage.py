@@ -10,23 +10,8 @@ from ..._types import AnyArray, FloatArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
 from ...kernels import classes as class_kernels
 from ...kernels.belief_graph import store as store_kernels
-from ...kernels.belief_graph.plans import ACTION, LINKS, OLDER, VALUES, Plans
-from ...kernels.belief_graph.store import (
-    BELIEFS,
-    CLASS,
-    EDGES,
-    N_INFO,
-    N_USED,
-    NONE,
-    PLAN_LINKS,
-    PLAN_VALUES,
-    PLANS,
-    PROB_POOL,
-    STATE_POOL,
-    Scratch,
-    Space,
-    Store,
-)
+from ...kernels.belief_graph.plans import PLAN, Plans
+from ...kernels.belief_graph.store import BELIEF, COUNTS, NONE, Scratch, Space, Store
 from ...model import CPOMDP
 from ...model.classes import Classes
 
@@ -34,7 +19,7 @@ _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
 _BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
 _LARGE = 1 << 28  # bytes from which on arrays grow by a sixteenth only: what is added is written to
-_PER_BELIEF = ("info", "value", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
+_PER_BELIEF = ("info", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
 
 
 def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatArray, merge: bool = True) -> Space:
@@ -81,8 +66,7 @@ def build_store(x: Space) -> Store:
     n_actions, largest = x.hint.shape[1], int(np.diff(x.start).max())
     entries = _BELIEFS + 8 * largest
     return Store(
-        info=np.empty((_BELIEFS, N_INFO), dtype=np.int64),
-        value=np.zeros((_BELIEFS, 3)),
+        info=np.zeros(_BELIEFS, dtype=BELIEF),
         q_hi=np.empty((_BELIEFS, n_actions)),
         hint=np.empty((_BELIEFS, n_actions)),
         gain=np.empty((_BELIEFS, n_actions)),
@@ -97,7 +81,7 @@ def build_store(x: Space) -> Store:
         point=np.empty(_BELIEFS, dtype=np.int64),
         older=np.empty(_BELIEFS, dtype=np.int64),
         newest=np.full(len(x.start) - 1, NONE),
-        used=np.zeros(N_USED, dtype=np.int64),
+        counts=np.zeros(1, dtype=COUNTS),
     )
 
 
@@ -111,17 +95,17 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)  # [n_classes, A, K]
 
     pair = np.arange(n_plans)
-    info = np.empty((n_plans + _PLANS, 5), dtype=np.int64)
-    info[:n_plans, CLASS], info[:n_plans, ACTION] = np.divmod(pair, n_actions)
-    info[:n_plans, LINKS] = x.seen_ptr[:-1]
-    info[:n_plans, OLDER] = np.where(pair % n_actions == 0, NONE, pair - 1)
-    info[:n_plans, VALUES] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
+    info = np.empty(n_plans + _PLANS, dtype=PLAN)
+    info["cls"][:n_plans], info["action"][:n_plans] = np.divmod(pair, n_actions)
+    info["links"][:n_plans] = x.seen_ptr[:-1]
+    info["older"][:n_plans] = np.where(pair % n_actions == 0, NONE, pair - 1)
+    info["values"][:n_plans] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
 
     value = np.empty(n_values + _PLANS + 64 * int(sizes.max()) * rows)
     default = np.empty(n_classes, dtype=np.int64)
     for c in range(n_classes):
         block = vectors[:, :, x.start[c] : x.start[c + 1]]
-        at = info[c * n_actions, VALUES]
+        at = info["values"][c * n_actions]
         value[at : at + block.size] = block.ravel()
         # What nobody foresaw is met with the least sure cost, then the best value on average.
         least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
@@ -131,7 +115,7 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))
     all_sure = np.zeros((len(info), n_costs))
     all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
-    store.used[[PLANS, PLAN_VALUES, PLAN_LINKS]] = n_plans, n_values, n_links
+    store.counts[["plans", "plan_values", "plan_links"]] = n_plans, n_values, n_links
     return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
 
 
@@ -161,19 +145,19 @@ def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 
     """
     n_obs, largest = x.model.n_observations, int(np.diff(x.start).max())
     wanted = [
-        ([getattr(store, name) for name in _PER_BELIEF], BELIEFS, 3 * n_obs),
-        ([store.state], STATE_POOL, 3 * n_obs * largest),
-        ([store.prob], PROB_POOL, 3 * n_obs * largest),
-        ([store.edge_child, store.edge_obs, store.edge_prob], EDGES, n_obs),
-        ([plans.info, plans.sure], PLANS, 1),
-        ([plans.value], PLAN_VALUES, largest * len(x.gain)),
-        ([plans.link], PLAN_LINKS, n_obs),
+        ([getattr(store, name) for name in _PER_BELIEF], "beliefs", 3 * n_obs),
+        ([store.state], "state_pool", 3 * n_obs * largest),
+        ([store.prob], "prob_pool", 3 * n_obs * largest),
+        ([store.edge_child, store.edge_obs, store.edge_prob], "edges", n_obs),
+        ([plans.info, plans.sure], "plans", 1),
+        ([plans.value], "plan_values", largest * len(x.gain)),
+        ([plans.link], "plan_links", n_obs),
     ]
     growth, added = [], 0
     for arrays, count, needed in wanted:
-        in_use, room = int(store.used[count]), len(arrays[0])
+        in_use, room = int(store.counts[count][0]), len(arrays[0])
         if in_use + needed > room:
-            size = sum(a.nbytes for a in arrays) + (per_belief * room if count == BELIEFS else 0)
+            size = sum(a.nbytes for a in arrays) + (per_belief * room if count == "beliefs" else 0)
             n = max(more_room(room, size), in_use + 2 * needed)
             growth.append((arrays, n))
             added += size * (n - room) // room
