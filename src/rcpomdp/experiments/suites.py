@@ -62,11 +62,11 @@ UNLIMITED = 1000.0  # a budget that no policy can spend
 IDEAS: dict[str, dict[str, Any]] = {
     "no levels": {"levels": 1},
     "no relaxation": {"relaxation": False},
-    "no prices": {"prices": False},
+    "no multipliers": {"multipliers": False},
     "no M": {"needs": False},
     "not monotone": {"monotone": False},
     "one leaf": {"leaves": False},
-    "no hand-over": {"hand_over": False},
+    "no unconstrained leaves": {"unconstrained_leaves": False},
     "with sawtooth": {"sawtooth": True},
     "no rays": {"engine": {"rays": False}},
     "no classes": {"engine": {"classes": False}},

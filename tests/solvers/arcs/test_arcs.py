@@ -22,7 +22,7 @@ from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers import clock as stopping
 from rcpomdp.solvers.arcs.levels import level_values
-from rcpomdp.solvers.arcs.multipliers import dual_prices
+from rcpomdp.solvers.arcs.multipliers import dual_multipliers
 from rcpomdp.solvers.arcs.online import OnlinePolicy
 from rcpomdp.solvers.arcs.search import ArcsOptions, BudgetSearch
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
@@ -175,11 +175,11 @@ SWITCHES = {
     "one level": ArcsOptions(levels=1, most_levels=1),
     "few levels": ArcsOptions(levels=1),
     "relaxation": ArcsOptions(relaxation=False),
-    "prices": ArcsOptions(prices=False),
+    "multipliers": ArcsOptions(multipliers=False),
     "needs": ArcsOptions(needs=False),
     "monotone": ArcsOptions(monotone=False),
     "leaves": ArcsOptions(leaves=False),
-    "hand_over": ArcsOptions(hand_over=False),
+    "unconstrained_leaves": ArcsOptions(unconstrained_leaves=False),
     "sawtooth": ArcsOptions(sawtooth=True),
     "rays": ArcsOptions(engine=EngineOptions(rays=False)),
     "classes": ArcsOptions(engine=EngineOptions(classes=False)),
@@ -201,7 +201,7 @@ def test_bounds_are_sound_without_each_idea(switch: str) -> None:
     assert ended >= 3
 
 
-@pytest.mark.parametrize("switch", ["all", "prices", "monotone", "sawtooth", "rays", "classes"])
+@pytest.mark.parametrize("switch", ["all", "multipliers", "monotone", "sawtooth", "rays", "classes"])
 def test_every_bound_of_every_belief_holds(switch: str) -> None:
     """``upper[i, l] ≥ V*(b_i, d_l)`` and ``least[i] ≤ M(b_i)``, not only at the root."""
     checked, unvisited = 0, 0
@@ -212,7 +212,7 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
         search = BudgetSearch(engine, SWITCHES.get(switch))
         for trials in (8, 24):
             search.search(1e-3, 10**6, trials)
-            search.reprice()
+            search.update_multiplier()
         search.refine()
         search.search(1e-3, 10**6, 40)
         order = engine.ordered.initial_belief  # the states of the store are in this order
@@ -619,11 +619,11 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
     assert kept > n_levels
 
 
-# Prices
+# Multipliers
 
 
 @pytest.mark.parametrize(
-    ("totals", "best", "limited", "prices"),
+    ("totals", "best", "limited", "multipliers"),
     [
         ([[8, 0], [12, 1]], 12, [True], [4]),
         ([[0, 0], [6, 1], [8, 2]], 8, [True], [2]),
@@ -641,7 +641,7 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
 def test_prices_in_closed_form(
     totals: list[list[float]], best: float, limited: list[bool], prices: list[float]
 ) -> None:
-    found = dual_prices(np.array(totals, dtype=float), best, np.array(limited))
+    found = dual_multipliers(np.array(totals, dtype=float), best, np.array(limited))
     assert found is not None
     np.testing.assert_allclose(found, prices, rtol=1e-6)
 
@@ -649,14 +649,14 @@ def test_prices_in_closed_form(
 @pytest.mark.parametrize(
     ("totals", "best"),
     [
-        ([[8, 0]], 8),  # one course says nothing
+        ([[8, 0]], 8),  # one belief plan says nothing
         ([[8, 0], [12, 1]], -np.inf),
         ([[5, 1], [3, 2]], 5),  # nothing spends less than the best
         ([[5, 0], [3, 0]], 5),  # nothing is spent
     ],
 )
 def test_no_prices_where_nothing_suggests_them(totals: list[list[float]], best: float) -> None:
-    assert dual_prices(np.array(totals, dtype=float), best, np.array([True])) is None
+    assert dual_multipliers(np.array(totals, dtype=float), best, np.array([True])) is None
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -670,7 +670,7 @@ def test_prices_close_the_gap_of_the_dual(seed: int) -> None:
     rewards = rng.uniform(-5, 5, 12) + (costs / scale).sum(axis=1) * 5
     best = float(rewards.max())
     budget = costs[int(rewards.argmax())] * (1 - 1e-3)
-    prices = dual_prices(np.column_stack([rewards, costs]), best, np.ones(n_costs, dtype=bool))
+    prices = dual_multipliers(np.column_stack([rewards, costs]), best, np.ones(n_costs, dtype=bool))
     mixture = linprog(-rewards, (costs / scale).T, budget / scale, np.ones((1, 12)), [1.0])
     if prices is None:
         assert best == rewards[0]

@@ -3,7 +3,7 @@
 A trial descends by the action with the largest upper bound and the successor that contributes most to the gap at the
 root. Where a successor owes its bound to a relaxation, and that to a ray, the trial goes on at the end of the ray,
 within the relaxation. A thrifty trial goes by the action that needs least (``C + γ max_o M_lo``) and the successor
-whose known courses exceed the budget by most.
+whose known belief plans exceed the budget by most.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..._types import FloatArray, IntArray
 from ..belief_graph.plans import Plans
 from ..belief_graph.store import NONE, Scratch, Space, Store
 from ..jit import inner
-from .courses import (
-    Courses,
-    best_course,
+from .belief_plans import (
+    BeliefPlans,
+    best_belief_plan,
     left_after,
     share_of,
-    start_courses,
-    thriftiest_course,
+    start_belief_plans,
+    thriftiest_belief_plan,
 )
 from .level_bounds import EXACT, bound_at, fill_bounds, needs
-from .levels import Bounds, Levels, LevelScratch, level_of, priced, priced_gain
-from .rows import apply_ray, hi_at, hint_of, lo_at, plain_at
+from .levels import Bounds, Levels, LevelScratch, allowance_of, level_of, relaxed_gain
+from .rows import apply_ray, hi_at, informed_of, lo_at, plain_at
 
 NO_ROOM = -2  # in place of an action
 THRIFTY = -2  # mode of a trial for something that keeps the budget at all
@@ -50,7 +50,7 @@ class Search(NamedTuple):
     scratch: Scratch
     levels: Levels
     bounds: Bounds
-    courses: Courses
+    belief_plans: BeliefPlans
     level_scratch: LevelScratch
     steps: Steps
     discount: float
@@ -59,15 +59,18 @@ class Search(NamedTuple):
 @inner
 def fill_new(search: Search) -> bool:
     """Give the store's new beliefs their bounds and leaves; False if full."""
-    courses = search.courses
-    while courses.counts[0].filled < search.store.counts[0].beliefs:
-        i = courses.counts[0].filled
+    belief_plans = search.belief_plans
+    while belief_plans.counts[0].filled < search.store.counts[0].beliefs:
+        i = belief_plans.counts[0].filled
         cls = search.store.info[i].cls
-        if courses.counts[0].courses + courses.leaf_ptr[cls + 1] - courses.leaf_ptr[cls] > courses.info.shape[0]:
+        if (
+            belief_plans.counts[0].belief_plans + belief_plans.leaf_ptr[cls + 1] - belief_plans.leaf_ptr[cls]
+            > belief_plans.info.shape[0]
+        ):
             return False
         fill_bounds(search.space, search.store, search.levels, search.bounds, i)
-        start_courses(search.space, search.store, search.plans, courses, i)
-        courses.counts[0].filled = i + 1
+        start_belief_plans(search.space, search.store, search.plans, belief_plans, i)
+        belief_plans.counts[0].filled = i + 1
     return True
 
 
@@ -90,22 +93,22 @@ def exact_value(
         return -np.inf
     if store.edge[i, a] == NONE:
         bound = np.inf
-        for j in range(levels.price.shape[0]):
-            bound = min(bound, hint_of(store, bounds, i, j, a) + priced(levels, j, d))
+        for j in range(levels.multiplier.shape[0]):
+            bound = min(bound, informed_of(store, bounds, i, j, a) + allowance_of(levels, j, d))
         return bound
     needs(store, bounds, discount, i, a, level_scratch.need)
     for k in range(d.size):
         if level_scratch.need[k] > d[k]:
             return -np.inf
     level = level_of(levels, level_scratch.rest)
-    for j in range(levels.price.shape[0]):
-        level_scratch.worth[j] = priced(levels, j, level_scratch.rest)
+    for j in range(levels.multiplier.shape[0]):
+        level_scratch.allowance[j] = allowance_of(levels, j, level_scratch.rest)
     value = store.gain[i, a]
     for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
         value += (
             discount
             * store.edge_prob[e]
-            * bound_at(store, levels, bounds, store.edge_child[e], level, level_scratch.worth)
+            * bound_at(store, levels, bounds, store.edge_child[e], level, level_scratch.allowance)
         )
     return float(value)
 
@@ -119,8 +122,8 @@ def relaxed_value(
     if to == NONE:
         return -np.inf
     if store.edge[i, a] == NONE:
-        return hint_of(store, bounds, i, j, a)
-    value = priced_gain(store, levels, bounds, i, a, j)
+        return informed_of(store, bounds, i, j, a)
+    value = relaxed_gain(store, levels, bounds, i, a, j)
     for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
         value += discount * store.edge_prob[e] * hi_at(store, levels, bounds, store.edge_child[e], j, to)
     return value
@@ -129,7 +132,7 @@ def relaxed_value(
 @inner
 def thrift(
     store: Store,
-    courses: Courses,
+    belief_plans: BeliefPlans,
     bounds: Bounds,
     level_scratch: LevelScratch,
     discount: float,
@@ -141,7 +144,7 @@ def thrift(
     needs(store, bounds, discount, i, a, level_scratch.need)
     share = 0.0
     for k in range(d.size):
-        if courses.limited[k]:
+        if belief_plans.limited[k]:
             if level_scratch.need[k] > d[k]:
                 return -np.inf
             share = max(share, level_scratch.need[k] / max(d[k], 1e-300))
@@ -158,11 +161,13 @@ def choose(search: Search, i: int, mode: int, level: int, d: FloatArray) -> tupl
                 search.store, search.levels, search.bounds, search.level_scratch, search.discount, i, a, d
             )
         elif mode == THRIFTY:
-            value = thrift(search.store, search.courses, search.bounds, search.level_scratch, search.discount, i, a, d)
+            value = thrift(
+                search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, a, d
+            )
         else:
             value = relaxed_value(search.store, search.levels, search.bounds, search.discount, i, a, mode, level)
         looked = search.store.degree[i, a] if search.store.edge[i, a] != NONE else 1
-        search.store.counts[0].upper_backups = search.store.counts[0].upper_backups + looked
+        search.store.counts[0].upper_backups += looked
         if value > most:
             best, most = a, value
     return best, most
@@ -173,37 +178,39 @@ def choose(search: Search, i: int, mode: int, level: int, d: FloatArray) -> tupl
 
 @inner
 def relaxed_excess(
-    store: Store, levels: Levels, bounds: Bounds, courses: Courses, i: int, j: int, level: int, target: float
+    store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int, j: int, level: int, target: float
 ) -> float:
     """By how much the gap of belief i in relaxation j is above the target."""
     return float(
         hi_at(store, levels, bounds, i, j, level)
-        - max(lo_at(store, levels, bounds, courses, i, j, level), levels.worst)
+        - max(lo_at(store, levels, bounds, belief_plans, i, j, level), levels.worst)
         - target
     )
 
 
 @inner
 def excess(search: Search, i: int, mode: int, level: int, target: float) -> float:
-    """By how much belief i is above the target; ``z.rest`` is its budget, ``z.worth`` what that is worth."""
+    """By how much belief i is above the target; ``z.rest`` is its budget, ``z.allowance`` what that is worth."""
     if mode >= 0:
-        return relaxed_excess(search.store, search.levels, search.bounds, search.courses, i, mode, level, target)
+        return relaxed_excess(search.store, search.levels, search.bounds, search.belief_plans, i, mode, level, target)
     if mode == THRIFTY:
-        course = thriftiest_course(search.courses, i, search.level_scratch.rest)
-        return (share_of(search.courses, course, search.level_scratch.rest) if course != NONE else np.inf) - 1.0
-    bound, course = (
-        bound_at(search.store, search.levels, search.bounds, i, level, search.level_scratch.worth),
-        best_course(search.courses, i, search.level_scratch.rest),
+        belief_plan = thriftiest_belief_plan(search.belief_plans, i, search.level_scratch.rest)
+        return (
+            share_of(search.belief_plans, belief_plan, search.level_scratch.rest) if belief_plan != NONE else np.inf
+        ) - 1.0
+    bound, belief_plan = (
+        bound_at(search.store, search.levels, search.bounds, i, level, search.level_scratch.allowance),
+        best_belief_plan(search.belief_plans, i, search.level_scratch.rest),
     )
-    if course == NONE:
+    if belief_plan == NONE:
         return bound - search.levels.worst + 1.0  # whatever the target, it must be found out whether there is one
-    return float(bound - search.courses.total[course, 0] - target)
+    return float(bound - search.belief_plans.total[belief_plan, 0] - target)
 
 
 @inner
 def follow_rays(search: Search, i: int, j: int, level: int, target: float, here: int, share: float) -> int:
     """The end of belief i's rays that its relaxed bound hangs on and that has a share of the excess, or i itself."""
-    store, levels, bounds, courses = search.store, search.levels, search.bounds, search.courses
+    store, levels, bounds, belief_plans = search.store, search.levels, search.bounds, search.belief_plans
     for _ in range(_NESTING):
         if store.info[i].base == NONE:
             break
@@ -216,11 +223,11 @@ def follow_rays(search: Search, i: int, j: int, level: int, target: float, here:
         for end in (base, tip):
             if bounds.row[end] != NONE:
                 apply_ray(store, levels, bounds, end, j, bounds.hi[bounds.row[end], j])
-        at_base = weight * relaxed_excess(store, levels, bounds, courses, base, j, level, target)
-        at_tip = (1.0 - weight) * relaxed_excess(store, levels, bounds, courses, tip, j, level, target)
+        at_base = weight * relaxed_excess(store, levels, bounds, belief_plans, base, j, level, target)
+        at_tip = (1.0 - weight) * relaxed_excess(store, levels, bounds, belief_plans, tip, j, level, target)
         if base == here:
             at_base = 0.0  # where we are
-        if max(at_base, at_tip) <= share * relaxed_excess(store, levels, bounds, courses, i, j, level, target):
+        if max(at_base, at_tip) <= share * relaxed_excess(store, levels, bounds, belief_plans, i, j, level, target):
             break
         i = base if at_base > at_tip else tip
     return i
@@ -231,9 +238,12 @@ def relaxation_behind(
     store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, i: int, level: int
 ) -> int:
     """The relaxation that the upper bound of belief i stems from, or EXACT."""
-    bound = bound_at(store, levels, bounds, i, level, level_scratch.worth)
-    for j in range(levels.price.shape[0]):
-        if hi_at(store, levels, bounds, i, j, level) + min(level_scratch.worth[j], levels.worth[j, level]) <= bound:
+    bound = bound_at(store, levels, bounds, i, level, level_scratch.allowance)
+    for j in range(levels.multiplier.shape[0]):
+        if (
+            hi_at(store, levels, bounds, i, j, level) + min(level_scratch.allowance[j], levels.allowance[j, level])
+            <= bound
+        ):
             return j
     return EXACT
 
@@ -246,7 +256,7 @@ def next_step(
 
     `level` is that of the successors, and ``z.rest`` their budget.
     """
-    store, courses = search.store, search.courses
+    store, belief_plans = search.store, search.belief_plans
     chosen, most = NONE, 0.0
     for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
         over = store.edge_prob[e] * excess(search, store.edge_child[e], mode, level, target)
@@ -254,17 +264,17 @@ def next_step(
             chosen, most = store.edge_child[e], over
     j = mode
     if mode == EXACT and chosen != NONE:
-        if best_course(courses, chosen, search.level_scratch.rest) == NONE:
+        if best_belief_plan(belief_plans, chosen, search.level_scratch.rest) == NONE:
             return chosen, THRIFTY
         j = relaxation_behind(search.store, search.levels, search.bounds, search.level_scratch, chosen, level)
-        courses.counts[0].looks = courses.counts[0].looks + 1
-        courses.counts[0].priced = courses.counts[0].priced + (1 if j > 0 else 0)
+        belief_plans.counts[0].looks += 1
+        belief_plans.counts[0].allowance_of += 1 if j > 0 else 0
     if chosen == NONE or j < 0:
         return chosen, mode
     end = follow_rays(search, chosen, j, level, target, i, end_share)
     if mode == EXACT:
         within = relaxed_excess(
-            search.store, search.levels, search.bounds, search.courses, chosen, j, level, target
+            search.store, search.levels, search.bounds, search.belief_plans, chosen, j, level, target
         ) <= end_share * excess(search, chosen, EXACT, level, target)
         if end == chosen or within:
             return chosen, EXACT

@@ -33,7 +33,7 @@ class BeliefMDP(NamedTuple):
     chance: FloatArray
     need: FloatArray  # [N, A, K] no policy that starts with the action has a sure cost below this
     steady: IntArray  # [N, P] actions of policies that know no budget
-    worth: FloatArray  # [N, P] what they earn
+    value: FloatArray  # [N, P] what they earn
     sure: FloatArray  # [N, P, K] their sure costs
 
 
@@ -105,16 +105,16 @@ def _is_within(mdp: BeliefMDP, grid: Grid, i: int, policy: int, level: int) -> b
 
 
 @kernel
-def start(mdp: BeliefMDP, grid: Grid, bounds: Bounds, hint: FloatArray) -> None:
+def start(mdp: BeliefMDP, grid: Grid, bounds: Bounds, informed: FloatArray) -> None:
     """Start from bounds without a budget, and from policies that know none."""
     for i in range(bounds.upper.shape[0]):
         for level in range(bounds.upper.shape[1]):
-            bounds.upper[i, level] = hint[i]
+            bounds.upper[i, level] = informed[i]
             bounds.lower[i, level] = -np.inf
-        for policy in range(mdp.worth.shape[1]):
+        for policy in range(mdp.value.shape[1]):
             for level in range(bounds.upper.shape[1]):
-                if mdp.worth[i, policy] > bounds.lower[i, level] and _is_within(mdp, grid, i, policy, level):
-                    bounds.lower[i, level] = mdp.worth[i, policy]
+                if mdp.value[i, policy] > bounds.lower[i, level] and _is_within(mdp, grid, i, policy, level):
+                    bounds.lower[i, level] = mdp.value[i, policy]
 
 
 @inner
@@ -204,9 +204,9 @@ def _level_below(mdp: BeliefMDP, grid: Grid, i: int, a: int, level: int) -> int:
 def _best_choice(mdp: BeliefMDP, grid: Grid, bounds: Bounds, i: int, level: int) -> tuple[int, int]:
     """What attains the lower bound at (belief, level): an action and the level that follows, or a policy and NONE."""
     n_actions, best, most, to = mdp.reward.shape[1], NONE, -np.inf, NONE
-    for policy in range(mdp.worth.shape[1]):
-        if mdp.worth[i, policy] > most and _is_within(mdp, grid, i, policy, level):
-            best, most = policy, mdp.worth[i, policy]
+    for policy in range(mdp.value.shape[1]):
+        if mdp.value[i, policy] > most and _is_within(mdp, grid, i, policy, level):
+            best, most = policy, mdp.value[i, policy]
     for a in range(n_actions):
         after = _level_below(mdp, grid, i, a, level)
         if after == NONE:
@@ -229,7 +229,7 @@ def follow_best(
     successors, one for each edge. Return how many nodes there are, and how many of them are done.
     """
     n_actions, n_levels = mdp.reward.shape[1], bounds.upper.shape[1]
-    width = n_levels + mdp.worth.shape[1]
+    width = n_levels + mdp.value.shape[1]
     count, done, links = 1, 0, 0
     number[queue[0]] = 0
     while done < count:
@@ -284,7 +284,7 @@ def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
 def settle_sure(mdp: BeliefMDP, sweeps: int) -> None:
     """Lower the sure costs of policies, ``C(b, π(b)) + γ max_o w(b')``, from above; what never costs anything has 0."""
     n_actions = mdp.reward.shape[1]
-    for policy in range(mdp.worth.shape[1]):
+    for policy in range(mdp.value.shape[1]):
         for k in range(mdp.cost.shape[2]):
             costly = np.zeros(mdp.reward.shape[0], dtype=np.bool_)
             moved = True

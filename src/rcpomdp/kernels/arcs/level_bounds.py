@@ -24,9 +24,9 @@ from ..belief_graph.store import (
     share_of_point,
 )
 from ..jit import inner
-from .courses import Courses
-from .levels import SNAP, Bounds, Levels, LevelScratch, fill_map, priced_gain
-from .rows import AT_TIP, HERE, apply_ray, hi_at, hint_of, plain_at, plain_row, row_above, row_below
+from .belief_plans import BeliefPlans
+from .levels import SNAP, Bounds, Levels, LevelScratch, fill_map, relaxed_gain
+from .rows import AT_TIP, HERE, apply_ray, hi_at, informed_of, plain_at, plain_row, row_above, row_below
 
 EXACT = -1  # mode of what is not within a relaxation
 MOST_POINTS = 16  # points that one look tests, the newest first
@@ -36,16 +36,16 @@ Q, Q_LO, BEST, BEST_LO, OWN = range(5)
 
 
 @inner
-def fill_hints(store: Store, levels: Levels, bounds: Bounds, i: int, j: int) -> None:
-    """Write a belief's products with the hints of relaxation j, which is not the first."""
-    products = bounds.hint[i, j - 1]
+def fill_informed(store: Store, levels: Levels, bounds: Bounds, i: int, j: int) -> None:
+    """Write a belief's products with the informed bounds of relaxation j, which is not the first."""
+    products = bounds.informed[i, j - 1]
     for a in range(products.size):
         products[a] = 0.0
     states, probs = store.info[i].states, store.info[i].probs
     for t in range(store.info[i].size):
-        p, hint = store.prob[probs + t], levels.hint[j, store.state[states + t]]
+        p, informed = store.prob[probs + t], levels.informed[j, store.state[states + t]]
         for a in range(products.size):
-            products[a] += p * hint[a]
+            products[a] += p * informed[a]
 
 
 @inner
@@ -65,16 +65,16 @@ def fill_bounds(space: Space, store: Store, levels: Levels, bounds: Bounds, i: i
                 for t in range(size):
                     cost += store.prob[probs + t] * model.cost[k, store.state[states + t], a]
                 bounds.cost[i, k, a] = cost
-    for j in range(1, levels.price.shape[0]):
-        fill_hints(store, levels, bounds, i, j)
+    for j in range(1, levels.multiplier.shape[0]):
+        fill_informed(store, levels, bounds, i, j)
     for k in range(n_costs):
         bounds.least[i, k] = 0.0
-        if levels.cost_hint.shape[1] > 0:
+        if levels.least_cost.shape[1] > 0:
             least = np.inf
             for a in range(n_actions):
                 expected = 0.0
                 for t in range(size):
-                    expected += store.prob[probs + t] * levels.cost_hint[k, store.state[states + t], a]
+                    expected += store.prob[probs + t] * levels.least_cost[k, store.state[states + t], a]
                 least = min(least, expected)
             bounds.least[i, k] = least
     bounds.row[i] = NONE
@@ -98,18 +98,20 @@ def test_points(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, le
         if phi > 0.0:
             bound = -np.inf
             for a in range(store.gain.shape[1]):
-                drop = plain_at(store, levels, bounds, p, j, level) - hint_of(store, bounds, p, j, a)
-                bound = max(bound, hint_of(store, bounds, i, j, a) + phi * drop)
+                drop = plain_at(store, levels, bounds, p, j, level) - informed_of(store, bounds, p, j, a)
+                bound = max(bound, informed_of(store, bounds, i, j, a) + phi * drop)
             bounds.hi[row, j, level] = min(bounds.hi[row, j, level], bound)
 
 
 @inner
 def make_point(store: Store, bounds: Bounds, i: int, j: int, level: int, least_drop: float) -> None:
-    """Let belief i serve as a point if a bound has come down enough from its hint towards what is known."""
-    hint, row = -np.inf, bounds.row[i]
+    """Let belief i serve as a point if a bound has come down enough from its informed bound towards what is known."""
+    informed, row = -np.inf, bounds.row[i]
     for a in range(store.gain.shape[1]):
-        hint = max(hint, hint_of(store, bounds, i, j, a))
-    if store.info[i].point != NONE or hint - bounds.hi[row, j, level] <= least_drop * (hint - bounds.lo[row, j, level]):
+        informed = max(informed, informed_of(store, bounds, i, j, a))
+    if store.info[i].point != NONE or informed - bounds.hi[row, j, level] <= least_drop * (
+        informed - bounds.lo[row, j, level]
+    ):
         return
     enlist_point(store, i)
 
@@ -143,7 +145,7 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
     store: Store,
     levels: Levels,
     bounds: Bounds,
-    courses: Courses,
+    belief_plans: BeliefPlans,
     level_scratch: LevelScratch,
     discount: float,
     i: int,
@@ -167,12 +169,12 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
         after = levels.after[levels.which[store.info[i].cls * n_actions + a]]
         first = store.edge[i, a]
         if first == NONE:
-            hint = hint_of(store, bounds, i, j, a)
+            informed = informed_of(store, bounds, i, j, a)
             for level in range(after.size):
                 if after[level] != NONE:
-                    best[level] = max(best[level], hint)
+                    best[level] = max(best[level], informed)
             continue
-        gain = priced_gain(store, levels, bounds, i, a, j)
+        gain = relaxed_gain(store, levels, bounds, i, a, j)
         for level in range(q.size):
             q[level] = gain
             q_lo[level] = gain
@@ -181,7 +183,7 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
             child, p = store.edge_child[e], discount * store.edge_prob[e]
             hi, lo = (
                 bounds.hi[row_above(store, levels, bounds, child, j), j],
-                bounds.lo[row_below(store, levels, bounds, courses, child, j), j],
+                bounds.lo[row_below(store, levels, bounds, belief_plans, child, j), j],
             )
             from_here = child == i or store.info[child].base == i
             weight, at_tip = store.info[child].weight, here
@@ -203,7 +205,7 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
                         q[level] += p * (1.0 - weight) * at_tip[to]
                         continue
                 q[level] += p * hi[to]
-        store.counts[0].upper_backups = store.counts[0].upper_backups + after.size * store.degree[i, a] // 4
+        store.counts[0].upper_backups += after.size * store.degree[i, a] // 4
         for level in range(after.size):
             if after[level] != NONE:
                 best[level] = max(best[level], q[level] / (1.0 - own[level]))
@@ -250,11 +252,11 @@ def back_up_least(store: Store, bounds: Bounds, level_scratch: LevelScratch, dis
 
 
 @inner
-def bound_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int, worth: FloatArray) -> float:
-    """The least upper bound of belief i at a level, when what is left is worth ``worth [J]``."""
+def bound_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int, allowance: FloatArray) -> float:
+    """The least upper bound of belief i at a level, when what is left is worth ``allowance [J]``."""
     bound = bounds.upper[bounds.row[i], level] if bounds.row[i] != NONE else np.inf
-    for j in range(worth.size):
-        bound = min(bound, hi_at(store, levels, bounds, i, j, level) + min(worth[j], levels.worth[j, level]))
+    for j in range(allowance.size):
+        bound = min(bound, hi_at(store, levels, bounds, i, j, level) + min(allowance[j], levels.allowance[j, level]))
     return float(bound)
 
 
@@ -281,7 +283,7 @@ def back_up_exact(  # noqa: PLR0912 - as above
     store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int
 ) -> bool:
     """Back up the bound of belief i at all levels: ``max_a R + γ Σ_o p(o) upper(b', (d − C)/γ)``; whether it moved."""
-    n_actions, n_relaxed = store.gain.shape[1], levels.price.shape[0]
+    n_actions, n_relaxed = store.gain.shape[1], levels.multiplier.shape[0]
     q, bound, best = level_scratch.row[Q], level_scratch.row[Q_LO], level_scratch.row[BEST]
     for level in range(best.size):
         best[level] = -np.inf
@@ -291,9 +293,9 @@ def back_up_exact(  # noqa: PLR0912 - as above
         first = store.edge[i, a]
         if first == NONE:
             for j in range(n_relaxed):
-                hint, worth = hint_of(store, bounds, i, j, a), levels.worth[j]
+                informed, allowance = informed_of(store, bounds, i, j, a), levels.allowance[j]
                 for level in range(after.size):
-                    q[level] = hint + worth[level] if j == 0 else min(q[level], hint + worth[level])
+                    q[level] = informed + allowance[level] if j == 0 else min(q[level], informed + allowance[level])
         else:
             for level in range(q.size):
                 q[level] = store.gain[i, a]
@@ -305,29 +307,29 @@ def back_up_exact(  # noqa: PLR0912 - as above
                 for j in range(n_relaxed):
                     spent = 0.0
                     for k in range(level_scratch.rest.size):
-                        spent += levels.price[j, k] * bounds.cost[i, k, a]
-                    hi, worth, factor = (
+                        spent += levels.multiplier[j, k] * bounds.cost[i, k, a]
+                    hi, allowance, factor = (
                         bounds.hi[row_above(store, levels, bounds, child, j), j],
-                        levels.worth[j],
+                        levels.allowance[j],
                         1.0 / discount,
                     )
                     for level in range(after.size):
                         to = after[level]
                         if to != NONE:
-                            left = min(worth[to], (worth[level] - spent) * factor)
+                            left = min(allowance[to], (allowance[level] - spent) * factor)
                             bound[level] = min(bound[level], hi[to] + left)
                 for level in range(after.size):
                     q[level] += p * bound[level]
-            store.counts[0].upper_backups = store.counts[0].upper_backups + after.size * store.degree[i, a] // 4
+            store.counts[0].upper_backups += after.size * store.degree[i, a] // 4
         for level in range(after.size):
             if after[level] != NONE:
                 best[level] = max(best[level], q[level])
     upper = bounds.upper[bounds.row[i]]
     moved = False
     for j in range(n_relaxed):
-        hi, worth = bounds.hi[bounds.row[i], j], levels.worth[j]
+        hi, allowance = bounds.hi[bounds.row[i], j], levels.allowance[j]
         for level in range(upper.size):
-            best[level] = min(best[level], hi[level] + worth[level])
+            best[level] = min(best[level], hi[level] + allowance[level])
     for level in range(upper.size):
         if best[level] < upper[level]:
             moved = moved or best[level] < upper[level] - MOVE
@@ -341,7 +343,7 @@ def back_up(
     store: Store,
     levels: Levels,
     bounds: Bounds,
-    courses: Courses,
+    belief_plans: BeliefPlans,
     level_scratch: LevelScratch,
     discount: float,
     i: int,
@@ -349,9 +351,9 @@ def back_up(
 ) -> bool:
     """Back up belief i in the relaxation that is the mode, or if it is none everywhere; whether a bound moved."""
     moved = False
-    for j in range(levels.price.shape[0]):
+    for j in range(levels.multiplier.shape[0]):
         if levels.relaxed and (mode < 0 or mode == j):
-            moved = back_up_relaxed(store, levels, bounds, courses, level_scratch, discount, i, j) or moved
+            moved = back_up_relaxed(store, levels, bounds, belief_plans, level_scratch, discount, i, j) or moved
     if mode >= 0:
         return moved
     store.info[i].upper = min(store.info[i].upper, bounds.hi[bounds.row[i], 0, bounds.upper.shape[1] - 1])

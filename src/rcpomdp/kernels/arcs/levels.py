@@ -24,16 +24,16 @@ class Levels(NamedTuple):
     n: IntArray  # [K] how many there are
     stride: IntArray  # [K] of a cost's level in the common index
     part_of: IntArray  # [K, L] level of each cost
-    price: FloatArray  # [J, K] λ of each relaxation; the first is 0
+    multiplier: FloatArray  # [J, K] λ of each relaxation; the first is 0
     cap: FloatArray  # [K] what no policy can exceed, so as good as unlimited
-    worth: FloatArray  # [J, L] λ·d of a level
+    allowance: FloatArray  # [J, L] λ·d of a level
     floor: FloatArray  # [n_classes*A, K] least cost of an action over a class
     which: IntArray  # [n_classes*A] row of `after`
     after: IntArray  # [., L] level after spending the floor, or NONE if it cannot be afforded
-    hint: FloatArray  # [J, S, A] vectors whose largest product with a belief bounds V_λ from above
-    cost_hint: FloatArray  # [K, S, A] vectors whose least product bounds the expected cost from below; [K, 0, 0]: zero
+    informed: FloatArray  # [J, S, A] vectors whose largest product with a belief bounds V_λ from above
+    least_cost: FloatArray  # [K, S, A] vectors whose least product bounds the expected cost from below; [K, 0, 0]: zero
     worst: float  # what no value is below
-    relaxed: bool  # whether the relaxations are backed up, or stay at their hints
+    relaxed: bool  # whether the relaxations are backed up, or stay at their informed bounds
     monotone: bool  # whether levels bound each other
 
 
@@ -42,7 +42,7 @@ class Bounds(NamedTuple):
 
     row: IndexArray  # [N] row of a belief, or NONE; the first few are lent
     cost: FloatArray  # [N, K, A]
-    hint: FloatArray  # [N, J - 1, A] products with the hints of the relaxations but the first
+    informed: FloatArray  # [N, J - 1, A] products with the informed bounds of the relaxations but the first
     least: FloatArray  # [N, K]
     hi: FloatArray  # [rows, J, L]
     lo: FloatArray  # [rows, J, L]
@@ -58,7 +58,7 @@ class LevelScratch(NamedTuple):
     need: FloatArray  # [K]
     rest: FloatArray  # [K]
     sure: FloatArray  # [K]
-    worth: FloatArray  # [J]
+    allowance: FloatArray  # [J]
 
 
 @inner
@@ -121,18 +121,18 @@ def list_maps(levels: Levels, spending: FloatArray, discount: float, part: IntAr
 
 
 @inner
-def priced_gain(store: Store, levels: Levels, bounds: Bounds, i: int, a: int, j: int) -> float:
+def relaxed_gain(store: Store, levels: Levels, bounds: Bounds, i: int, a: int, j: int) -> float:
     """``R(b, a) − λ_j·C(b, a)``."""
     gain = store.gain[i, a]
     for k in range(levels.n.size):
-        gain -= levels.price[j, k] * bounds.cost[i, k, a]
+        gain -= levels.multiplier[j, k] * bounds.cost[i, k, a]
     return float(gain)
 
 
 @inner
-def priced(levels: Levels, j: int, d: FloatArray) -> float:
+def allowance_of(levels: Levels, j: int, d: FloatArray) -> float:
     """``λ_j·d``, what is as good as unlimited counted as its cap."""
     total = 0.0
     for k in range(d.size):
-        total += levels.price[j, k] * min(d[k], levels.cap[k])
+        total += levels.multiplier[j, k] * min(d[k], levels.cap[k])
     return total

@@ -1,7 +1,7 @@
 """Rows: bounds over all levels, which only beliefs have that were visited.
 
-Until then the bounds of a belief follow from its products with the hints, from its ray, and from its courses: they are
-worked out where they are asked for. `at` stands for one level, `over` for all of them.
+Until then the bounds of a belief follow from its products with the informed bounds, from its ray, and from its belief
+plans: they are worked out where they are asked for. `at` stands for one level, `over` for all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from ..._types import FloatArray
 from ..belief_graph.store import NONE, Store
 from ..jit import inner
-from .courses import Courses
+from .belief_plans import BeliefPlans
 from .levels import Bounds, Levels
 
 # The first rows are lent to beliefs without one, for a moment; their `upper` is inf
@@ -19,48 +19,48 @@ HERE, AT_BASE, AT_TIP, LENT = range(4)
 
 
 @inner
-def hint_of(store: Store, bounds: Bounds, i: int, j: int, a: int) -> float:
-    """The product of belief i with the hint of action a in relaxation j; the first is that of the reward."""
-    return float(store.hint[i, a] if j == 0 else bounds.hint[i, j - 1, a])
+def informed_of(store: Store, bounds: Bounds, i: int, j: int, a: int) -> float:
+    """The product of belief i with the informed bound of action a in relaxation j; the first is that of the reward."""
+    return float(store.informed[i, a] if j == 0 else bounds.informed[i, j - 1, a])
 
 
 @inner
-def hinted_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: int) -> float:
-    """What the hints say of belief i at one level."""
+def informed_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: int) -> float:
+    """What the informed bounds say of belief i at one level."""
     n_actions = store.gain.shape[1]
     bound, pair = -np.inf, store.info[i].cls * n_actions
     for a in range(n_actions):
         if levels.after[levels.which[pair + a], level] != NONE:
-            bound = max(bound, hint_of(store, bounds, i, j, a))
+            bound = max(bound, informed_of(store, bounds, i, j, a))
     return float(min(bound, store.info[i].upper) if j == 0 else bound)  # HI is of the reward without a budget
 
 
 @inner
-def hinted_over(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, out: FloatArray) -> None:
+def informed_over(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, out: FloatArray) -> None:
     """The same at all levels."""
     n_actions = store.gain.shape[1]
     pair = store.info[i].cls * n_actions
     for level in range(out.size):
         out[level] = -np.inf
     for a in range(n_actions):
-        hint, which, beaten = hint_of(store, bounds, i, j, a), levels.which[pair + a], False
+        informed, which, beaten = informed_of(store, bounds, i, j, a), levels.which[pair + a], False
         for other in range(n_actions):  # of actions that cost the same, one is best at all levels
-            over = hint_of(store, bounds, i, j, other) - hint
+            over = informed_of(store, bounds, i, j, other) - informed
             beaten = beaten or (levels.which[pair + other] == which and (over > 0.0 or (over == 0.0 and other < a)))
         if beaten:
             continue
-        hint = min(hint, store.info[i].upper) if j == 0 else hint
+        informed = min(informed, store.info[i].upper) if j == 0 else informed
         after = levels.after[which]
         for level in range(out.size):
             if after[level] != NONE:
-                out[level] = max(out[level], hint)
+                out[level] = max(out[level], informed)
 
 
 @inner
 def plain_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: int) -> float:
     """The bound of belief i in relaxation j without its ray, if it has no row."""
     return float(
-        bounds.hi[bounds.row[i], j, level] if bounds.row[i] != NONE else hinted_at(store, levels, bounds, i, j, level)
+        bounds.hi[bounds.row[i], j, level] if bounds.row[i] != NONE else informed_at(store, levels, bounds, i, j, level)
     )
 
 
@@ -79,10 +79,10 @@ def hi_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: i
 
 @inner
 def plain_row(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, place: int) -> int:
-    """The row of belief i; if it has none, a lent one, into which is written what the hints say of relaxation j."""
+    """The row of belief i; if it has none, a lent one that holds the informed bounds of relaxation j."""
     if bounds.row[i] != NONE:
         return int(bounds.row[i])
-    hinted_over(store, levels, bounds, i, j, bounds.hi[place, j])
+    informed_over(store, levels, bounds, i, j, bounds.hi[place, j])
     return place
 
 
@@ -113,10 +113,10 @@ def row_above(store: Store, levels: Levels, bounds: Bounds, i: int, j: int) -> i
 
 
 @inner
-def leaf_of(courses: Courses, cls: int, course: int) -> int:
-    """Which of the leaves of its class a course is, or NONE."""
-    for f in range(courses.leaf_ptr[cls], courses.leaf_ptr[cls + 1]):
-        if courses.leaf_plan[f] == courses.info[course].plan:
+def leaf_of(belief_plans: BeliefPlans, cls: int, belief_plan: int) -> int:
+    """Which of the leaves of its class a belief plan is, or NONE."""
+    for f in range(belief_plans.leaf_ptr[cls], belief_plans.leaf_ptr[cls + 1]):
+        if belief_plans.leaf_plan[f] == belief_plans.info[belief_plan].plan:
             return f
     return NONE
 
@@ -131,59 +131,67 @@ def is_within(levels: Levels, floor: FloatArray, level: int) -> bool:
 
 
 @inner
-def priced_total(courses: Courses, levels: Levels, course: int, j: int) -> float:
-    """What a course is worth in relaxation j."""
-    value = courses.total[course, 0]
+def relaxed_total(belief_plans: BeliefPlans, levels: Levels, belief_plan: int, j: int) -> float:
+    """What a belief plan is worth in relaxation j."""
+    value = belief_plans.total[belief_plan, 0]
     for k in range(levels.n.size):
-        value -= levels.price[j, k] * courses.total[course, 1 + k]
+        value -= levels.multiplier[j, k] * belief_plans.total[belief_plan, 1 + k]
     return float(value)
 
 
 @inner
-def known_at(store: Store, levels: Levels, courses: Courses, i: int, j: int, level: int) -> float:
-    """What the courses of belief i say of relaxation j from below."""
-    best, course = -np.inf, courses.head[i]
-    while course != NONE:
-        value, leaf = priced_total(courses, levels, course, j), leaf_of(courses, store.info[i].cls, course)
+def known_at(store: Store, levels: Levels, belief_plans: BeliefPlans, i: int, j: int, level: int) -> float:
+    """What the belief plans of belief i say of relaxation j from below."""
+    best, belief_plan = -np.inf, belief_plans.head[i]
+    while belief_plan != NONE:
+        value, leaf = (
+            relaxed_total(belief_plans, levels, belief_plan, j),
+            leaf_of(belief_plans, store.info[i].cls, belief_plan),
+        )
         if value > best and is_within(
-            levels, courses.sure[course] if leaf == NONE else courses.leaf_floor[leaf], level
+            levels, belief_plans.sure[belief_plan] if leaf == NONE else belief_plans.leaf_floor[leaf], level
         ):
             best = value
-        course = courses.info[course].next
+        belief_plan = belief_plans.info[belief_plan].next
     return best
 
 
 @inner
-def known_over(store: Store, levels: Levels, courses: Courses, i: int, j: int, out: FloatArray) -> None:
+def known_over(store: Store, levels: Levels, belief_plans: BeliefPlans, i: int, j: int, out: FloatArray) -> None:
     """The same at all levels."""
     for level in range(out.size):
         out[level] = -np.inf
-    course = courses.head[i]
-    while course != NONE:
-        value, leaf = priced_total(courses, levels, course, j), leaf_of(courses, store.info[i].cls, course)
+    belief_plan = belief_plans.head[i]
+    while belief_plan != NONE:
+        value, leaf = (
+            relaxed_total(belief_plans, levels, belief_plan, j),
+            leaf_of(belief_plans, store.info[i].cls, belief_plan),
+        )
         floor = (
-            courses.sure[course] if leaf == NONE else courses.leaf_floor[leaf]
+            belief_plans.sure[belief_plan] if leaf == NONE else belief_plans.leaf_floor[leaf]
         )  # of a leaf what it spends at least will do
         for level in range(out.size):
             if value > out[level] and is_within(levels, floor, level):
                 out[level] = value
-        course = courses.info[course].next
+        belief_plan = belief_plans.info[belief_plan].next
 
 
 @inner
-def lo_at(store: Store, levels: Levels, bounds: Bounds, courses: Courses, i: int, j: int, level: int) -> float:
+def lo_at(store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int, j: int, level: int) -> float:
     """What is known of belief i in relaxation j from below."""
     return float(
-        bounds.lo[bounds.row[i], j, level] if bounds.row[i] != NONE else known_at(store, levels, courses, i, j, level)
+        bounds.lo[bounds.row[i], j, level]
+        if bounds.row[i] != NONE
+        else known_at(store, levels, belief_plans, i, j, level)
     )
 
 
 @inner
-def row_below(store: Store, levels: Levels, bounds: Bounds, courses: Courses, i: int, j: int) -> int:
+def row_below(store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int, j: int) -> int:
     """A row with what is known of belief i in relaxation j from below."""
     if bounds.row[i] != NONE:
         return int(bounds.row[i])
-    known_over(store, levels, courses, i, j, bounds.lo[HERE, j])
+    known_over(store, levels, belief_plans, i, j, bounds.lo[HERE, j])
     return HERE
 
 
@@ -191,29 +199,31 @@ def row_below(store: Store, levels: Levels, bounds: Bounds, courses: Courses, i:
 
 
 @inner
-def open_row(store: Store, levels: Levels, bounds: Bounds, courses: Courses, i: int) -> bool:
+def open_row(store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int) -> bool:
     """Give belief i a row, if it has none; False if full."""
     if bounds.row[i] != NONE:
         return True
-    new = courses.counts[0].rows
+    new = belief_plans.counts[0].rows
     if new == bounds.upper.shape[0]:
         return False
     upper = bounds.upper[new]
     for level in range(upper.size):
         upper[level] = np.inf
-    for j in range(levels.price.shape[0]):
-        start_row(store, levels, bounds, courses, i, new, j)
+    for j in range(levels.multiplier.shape[0]):
+        start_row(store, levels, bounds, belief_plans, i, new, j)
     bounds.row[i] = new
-    courses.counts[0].rows = new + 1
+    belief_plans.counts[0].rows = new + 1
     return True
 
 
 @inner
-def start_row(store: Store, levels: Levels, bounds: Bounds, courses: Courses, i: int, row: int, j: int) -> None:
+def start_row(
+    store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int, row: int, j: int
+) -> None:
     """Start relaxation j of belief i in a row."""
     hi, upper = bounds.hi[row, j], bounds.upper[row]
-    hinted_over(store, levels, bounds, i, j, hi)
+    informed_over(store, levels, bounds, i, j, hi)
     apply_ray(store, levels, bounds, i, j, hi)
     for level in range(upper.size):
-        upper[level] = min(upper[level], hi[level] + levels.worth[j, level])
-    known_over(store, levels, courses, i, j, bounds.lo[row, j])
+        upper[level] = min(upper[level], hi[level] + levels.allowance[j, level])
+    known_over(store, levels, belief_plans, i, j, bounds.lo[row, j])

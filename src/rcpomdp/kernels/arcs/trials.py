@@ -13,19 +13,19 @@ from ..belief_graph.search import DONE, FULL, Tuning, back_up_lower, work_done
 from ..belief_graph.store import NONE, expand
 from ..jit import inner, kernel
 from ..reference import by_reference
-from .choices import NO_ROOM, THRIFTY, Search, choose, fill_new, next_step
-from .courses import (
-    Courses,
+from .belief_plans import (
+    BeliefPlans,
     add_leaf,
-    back_up_course,
+    back_up_belief_plan,
     back_up_thrift,
-    best_course,
-    courses_have_room,
+    belief_plans_have_room,
+    best_belief_plan,
     known,
     left_after,
 )
-from .level_bounds import EXACT, back_up, bound_at, fill_hints, make_point, test_points
-from .levels import Levels, level_of, priced
+from .choices import NO_ROOM, THRIFTY, Search, choose, fill_new, next_step
+from .level_bounds import EXACT, back_up, bound_at, fill_informed, make_point, test_points
+from .levels import Levels, allowance_of, level_of
 from .rows import known_over, open_row, start_row
 
 STILL = 8  # trials in a row that change nothing, after which more would not either
@@ -35,16 +35,16 @@ STILL = 8  # trials in a row that change nothing, after which more would not eit
 
 
 @inner
-def is_loose(courses: Courses, d: FloatArray) -> bool:
+def is_nearly_unconstrained(belief_plans: BeliefPlans, d: FloatArray) -> bool:
     """Whether a budget is so large that plans made without one may keep it."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
-        if courses.limited[k] and d[k] < courses.loose[k]:
+        if belief_plans.limited[k] and d[k] < belief_plans.unconstrained_from[k]:
             return False
     return True
 
 
 @inner
-def hand_over(search: Search, i: int, least_gain: float) -> bool:
+def unconstrained_leaves(search: Search, i: int, least_gain: float) -> bool:
     """Let belief i follow the plan that is best without a budget; False if full."""
     before = search.store.info[i].plan
     if back_up_lower(search.space, search.store, search.plans, search.scratch, search.discount, i, least_gain) == FULL:
@@ -52,22 +52,24 @@ def hand_over(search: Search, i: int, least_gain: float) -> bool:
     plan = search.store.info[i].plan
     if plan in (before, NONE):
         return True
-    if not courses_have_room(search.courses, 0):
+    if not belief_plans_have_room(search.belief_plans, 0):
         return False
-    add_leaf(search.space, search.store, search.plans, search.courses, i, plan)
+    add_leaf(search.space, search.store, search.plans, search.belief_plans, i, plan)
     return True
 
 
 @inner
 def improve(search: Search, i: int, mode: int, d: FloatArray, least_gain: float) -> bool:
-    """Look for a better course at (belief i, budget d); False if full."""
+    """Look for a better belief plan at (belief i, budget d); False if full."""
     if mode == THRIFTY:
-        return back_up_thrift(search.store, search.courses, search.bounds, search.level_scratch, search.discount, i, d)
+        return back_up_thrift(
+            search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, d
+        )
     if mode == EXACT:
-        if is_loose(search.courses, d) and not hand_over(search, i, least_gain):
+        if is_nearly_unconstrained(search.belief_plans, d) and not unconstrained_leaves(search, i, least_gain):
             return False
-        return back_up_course(
-            search.store, search.courses, search.bounds, search.level_scratch, search.discount, i, d, least_gain
+        return back_up_belief_plan(
+            search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, d, least_gain
         )
     return True
 
@@ -78,29 +80,31 @@ def is_close(search: Search, i: int, mode: int, level: int, d: FloatArray, value
     if mode >= 0:
         row = search.bounds.row[i]
         return bool(min(value, search.bounds.hi[row, mode, level]) - search.bounds.lo[row, mode, level] <= limit)
-    if mode == THRIFTY and best_course(search.courses, i, d) != NONE:
+    if mode == THRIFTY and best_belief_plan(search.belief_plans, i, d) != NONE:
         return True
-    for j in range(search.levels.price.shape[0]):
-        search.level_scratch.worth[j] = priced(search.levels, j, d)
+    for j in range(search.levels.multiplier.shape[0]):
+        search.level_scratch.allowance[j] = allowance_of(search.levels, j, d)
     if mode == THRIFTY and value > -np.inf:
         return False
-    bound, course = (
-        bound_at(search.store, search.levels, search.bounds, i, level, search.level_scratch.worth),
-        best_course(search.courses, i, d),
+    bound, belief_plan = (
+        bound_at(search.store, search.levels, search.bounds, i, level, search.level_scratch.allowance),
+        best_belief_plan(search.belief_plans, i, d),
     )
-    if value > -np.inf and (course == NONE or min(value, bound) - search.courses.total[course, 0] > limit):
+    if value > -np.inf and (
+        belief_plan == NONE or min(value, bound) - search.belief_plans.total[belief_plan, 0] > limit
+    ):
         return False
-    least = search.levels.worst if course == NONE else search.courses.total[course, 0]
-    if bound - least > limit and search.courses.counts[0].wanted < search.steps.wanted.shape[0]:
+    least = search.levels.worst if belief_plan == NONE else search.belief_plans.total[belief_plan, 0]
+    if bound - least > limit and search.belief_plans.counts[0].wanted < search.steps.wanted.shape[0]:
         for k in range(d.size):  # close at this very budget, not at the level above: a level would help
-            search.steps.wanted[search.courses.counts[0].wanted, k] = d[k]
-        search.courses.counts[0].wanted = search.courses.counts[0].wanted + 1
+            search.steps.wanted[search.belief_plans.counts[0].wanted, k] = d[k]
+        search.belief_plans.counts[0].wanted += 1
     return True
 
 
 @inner
 def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> int:
-    """The level after action a; ``z.rest`` becomes the budget that is left, ``z.worth`` what it is worth."""
+    """The level after action a; ``z.rest`` becomes the budget that is left, ``z.allowance`` what it is worth."""
     levels, level_scratch = search.levels, search.level_scratch
     if mode < 0:
         left_after(search.bounds, search.discount, i, a, d, level_scratch.rest)
@@ -109,8 +113,8 @@ def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) 
         to = levels.after[levels.which[search.store.info[i].cls * search.store.gain.shape[1] + a], level]
         for k in range(d.size):
             level_scratch.rest[k] = levels.value[k, levels.part_of[k, to]]
-    for j in range(levels.price.shape[0]):
-        level_scratch.worth[j] = priced(levels, j, level_scratch.rest)
+    for j in range(levels.multiplier.shape[0]):
+        level_scratch.allowance[j] = allowance_of(levels, j, level_scratch.rest)
     return int(to)
 
 
@@ -142,8 +146,8 @@ def visit(search: Search, i: int, mode: int, level: int, d: FloatArray, tuning: 
 @inner
 def trial(search: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from (root, budget)."""
-    store, courses, steps = search.store, search.courses, search.steps
-    before = store.counts[0].beliefs + courses.counts[0].courses
+    store, belief_plans, steps = search.store, search.belief_plans, search.steps
+    before = store.counts[0].beliefs + belief_plans.counts[0].belief_plans
     i, depth, moved = root, 0, False
     limit, least_gain = target, tuning.least_gain * target
     for k in range(budget.size):
@@ -152,9 +156,9 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         d = steps.left[depth]
         search.scratch.path[depth] = i
         steps.mode[depth] = mode
-        courses.counts[0].visits = courses.counts[0].visits + 1
+        belief_plans.counts[0].visits += 1
         level = level_of(search.levels, d)
-        if not open_row(store, search.levels, search.bounds, courses, i):
+        if not open_row(store, search.levels, search.bounds, belief_plans, i):
             return FULL
         edges = store.counts[0].edges
         a, value = visit(search, i, mode, level, d, tuning)
@@ -164,7 +168,14 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         if store.counts[0].edges > edges or a == NONE:  # else the way up will do
             moved = (
                 back_up(
-                    store, search.levels, search.bounds, search.courses, search.level_scratch, search.discount, i, mode
+                    store,
+                    search.levels,
+                    search.bounds,
+                    search.belief_plans,
+                    search.level_scratch,
+                    search.discount,
+                    i,
+                    mode,
                 )
                 or moved
             )
@@ -182,15 +193,17 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
     for t in range(depth - 1, -1, -1):
         i, mode, d = search.scratch.path[t], steps.mode[t], steps.left[t]
         moved = (
-            back_up(store, search.levels, search.bounds, search.courses, search.level_scratch, search.discount, i, mode)
+            back_up(
+                store, search.levels, search.bounds, search.belief_plans, search.level_scratch, search.discount, i, mode
+            )
             or moved
         )
         if tuning.least_drop < 1.0 and mode >= 0:
             make_point(store, search.bounds, i, mode, level_of(search.levels, d), tuning.least_drop)
         if not improve(search, i, mode, d, least_gain):
             return FULL
-    if moved or store.counts[0].beliefs + courses.counts[0].courses > before:
-        courses.counts[0].moved = number
+    if moved or store.counts[0].beliefs + belief_plans.counts[0].belief_plans > before:
+        belief_plans.counts[0].moved = number
     return DONE
 
 
@@ -210,19 +223,21 @@ def search(
     `trials` counts those of the whole search. Return why the search paused, and the new count.
     """
     search = by_reference(search)
-    if not fill_new(search) or not open_row(search.store, search.levels, search.bounds, search.courses, root):
+    if not fill_new(search) or not open_row(search.store, search.levels, search.bounds, search.belief_plans, root):
         return FULL, trials
     stop = work_done(search.store) + work
     level = level_of(search.levels, budget)
-    while work_done(search.store) < stop and trials < most_trials and trials - search.courses.counts[0].moved < STILL:
+    while (
+        work_done(search.store) < stop and trials < most_trials and trials - search.belief_plans.counts[0].moved < STILL
+    ):
         if search.bounds.upper[search.bounds.row[root], level] == -np.inf:
             break
-        search.store.counts[0].upper_backups = (
-            search.store.counts[0].upper_backups + 1
-        )  # a trial that changes nothing is work too
-        gap = search.bounds.upper[search.bounds.row[root], level] - known(search.courses, search.levels, root, budget)
+        search.store.counts[0].upper_backups += 1  # a trial that changes nothing is work too
+        gap = search.bounds.upper[search.bounds.row[root], level] - known(
+            search.belief_plans, search.levels, root, budget
+        )
         mode = EXACT
-        if best_course(search.courses, root, budget) == NONE and trials % 2 == 0:
+        if best_belief_plan(search.belief_plans, root, budget) == NONE and trials % 2 == 0:
             mode = THRIFTY
         elif gap <= epsilon:
             break
@@ -237,29 +252,29 @@ def search(
 def refill(search: Search, first: int, rounds: int) -> None:
     """Start the relaxations from `first` on again, and carry what the edges tell by a few rounds of backups."""
     search = by_reference(search)
-    store, levels, bounds, courses, level_scratch = (
+    store, levels, bounds, belief_plans, level_scratch = (
         search.store,
         search.levels,
         search.bounds,
-        search.courses,
+        search.belief_plans,
         search.level_scratch,
     )
-    for i in range(courses.counts[0].filled):
-        for j in range(first, levels.price.shape[0]):
-            fill_hints(store, levels, bounds, i, j)
-    for i in range(courses.counts[0].filled):
+    for i in range(belief_plans.counts[0].filled):
+        for j in range(first, levels.multiplier.shape[0]):
+            fill_informed(store, levels, bounds, i, j)
+    for i in range(belief_plans.counts[0].filled):
         if bounds.row[i] == NONE:
             continue
-        for j in range(levels.price.shape[0]):
+        for j in range(levels.multiplier.shape[0]):
             if j < first:
-                known_over(store, levels, courses, i, j, bounds.lo[bounds.row[i], j])
+                known_over(store, levels, belief_plans, i, j, bounds.lo[bounds.row[i], j])
             else:
-                start_row(store, levels, bounds, courses, i, bounds.row[i], j)
+                start_row(store, levels, bounds, belief_plans, i, bounds.row[i], j)
     mode = EXACT
     for _ in range(rounds):
-        for i in range(search.courses.counts[0].filled - 1, -1, -1):
+        for i in range(search.belief_plans.counts[0].filled - 1, -1, -1):
             if bounds.row[i] != NONE:
-                back_up(store, levels, bounds, courses, level_scratch, search.discount, i, mode)
+                back_up(store, levels, bounds, belief_plans, level_scratch, search.discount, i, mode)
 
 
 # What Python asks
@@ -272,43 +287,43 @@ def level_at(levels: Levels, d: FloatArray) -> int:
 
 
 @kernel
-def best_at(courses: Courses, i: int, d: FloatArray) -> int:
-    """The best known course at (belief, budget), or NONE."""
-    return best_course(courses, i, d)
+def best_at(belief_plans: BeliefPlans, i: int, d: FloatArray) -> int:
+    """The best known belief plan at (belief, budget), or NONE."""
+    return best_belief_plan(belief_plans, i, d)
 
 
 @kernel
-def follow(search: Search, course: int, o: int) -> int:
-    """The course that follows a course after an observation; NONE if that was impossible, NO_ROOM if there is none.
+def follow(search: Search, belief_plan: int, o: int) -> int:
+    """The belief plan that follows another after an observation: NONE if that was impossible, NO_ROOM if it is full.
 
     A leaf is followed by the leaf of the plan that its plan goes on with, at the belief that is then reached.
     """
     search = by_reference(search)
-    store, courses, plans, space = search.store, search.courses, search.plans, search.space
-    i, plan = courses.info[course].belief, courses.info[course].plan
-    a = courses.info[course].action if plan == NONE else plans.info[plan].action
+    store, belief_plans, plans, space = search.store, search.belief_plans, search.plans, search.space
+    i, plan = belief_plans.info[belief_plan].belief, belief_plans.info[belief_plan].plan
+    a = belief_plans.info[belief_plan].action if plan == NONE else plans.info[plan].action
     least_weight = 2.0  # no rays: this belief is where we are, not where bounds are wanted
     if store.edge[i, a] == NONE and not expand(space, store, search.scratch, i, a, least_weight):
         return NO_ROOM
-    if not fill_new(search) or not courses_have_room(courses, 0):
+    if not fill_new(search) or not belief_plans_have_room(belief_plans, 0):
         return NO_ROOM
     for e in range(store.degree[i, a]):
         if store.edge_obs[store.edge[i, a] + e] != o:
             continue
         if plan == NONE:
-            return int(courses.link[courses.info[course].links + e])
+            return int(belief_plans.link[belief_plans.info[belief_plan].links + e])
         pair = plans.info[plan].cls * search.store.gain.shape[1] + a
         for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
             if space.seen_obs[f] == o:
-                new = courses.counts[0].courses
+                new = belief_plans.counts[0].belief_plans
                 add_leaf(
                     space,
                     store,
                     plans,
-                    courses,
+                    belief_plans,
                     store.edge_child[store.edge[i, a] + e],
                     plans.link[plans.info[plan].links + f - space.seen_ptr[pair]],
                 )
-                courses.counts[0].courses = new + 1  # kept even if it is dominated: it is what is followed
+                belief_plans.counts[0].belief_plans = new + 1  # kept even if it is dominated: it is what is followed
                 return int(new)
     return NONE

@@ -64,7 +64,7 @@ def refresh_lower(space: Space, store: Store, plans: Plans, i: int) -> None:
     plan = newest
     while plan > store.info[i].tested:
         value = product(space, store, plans, i, plan, 0)
-        store.counts[0].testing_plans = store.counts[0].testing_plans + store.info[i].size
+        store.counts[0].testing_plans += store.info[i].size
         if value > store.info[i].lower:
             store.info[i].lower = value
             store.info[i].plan = plan
@@ -75,7 +75,7 @@ def refresh_lower(space: Space, store: Store, plans: Plans, i: int) -> None:
 @inner
 def plan_has_room(space: Space, store: Store, plans: Plans, cls: int, a: int) -> bool:
     """Whether one more plan for (class, action) fits."""
-    pair = cls * space.hint.shape[1] + a
+    pair = cls * space.informed.shape[1] + a
     size = (space.start[cls + 1] - space.start[cls]) * space.gain.shape[0]
     links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     return bool(
@@ -123,7 +123,7 @@ def add_plan(space: Space, store: Store, plans: Plans, scratch: Scratch, discoun
                     part += model.z_prob[f] * plans.value[plans.info[follow].values + row * width + place]
                 total += model.t_prob[e] * part
             plans.value[at + row * size + s - first] = space.gain[row, s, a] + discount * total
-    store.counts[0].making_plans = store.counts[0].making_plans + 4 * size * space.gain.shape[0]
+    store.counts[0].making_plans += 4 * size * space.gain.shape[0]
     plans.info[plan].cls = cls
     plans.info[plan].action = a
     plans.info[plan].values = at

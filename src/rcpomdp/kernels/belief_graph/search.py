@@ -57,8 +57,8 @@ def upper(store: Store, i: int) -> float:
 def test_points(store: Store, i: int) -> None:
     """Lower HI of belief i by the sawtooth over the points of its class that are newer than the last look.
 
-    ``b = φp + (1−φ)r`` with ``φ = min_{p(s)>0} b(s)/p(s)``, and ``V(r) ≤ max_a F_a·r`` for the hint's vectors F, hence
-    ``V(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))``: never looser than interpolation over the corners.
+    ``b = φp + (1−φ)r`` with ``φ = min_{p(s)>0} b(s)/p(s)``, and ``V(r) ≤ max_a F_a·r`` for the informed bound's vectors
+    F, hence ``V(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))``: never looser than interpolation over the corners.
     """
     newest = store.newest[store.info[i].cls]
     k = newest
@@ -73,17 +73,17 @@ def test_points(store: Store, i: int) -> None:
         if phi > 0.0:
             v = store.info[p].upper
             bound = -np.inf
-            for a in range(store.hint.shape[1]):
-                bound = max(bound, store.hint[i, a] + phi * (v - store.hint[p, a]))
+            for a in range(store.informed.shape[1]):
+                bound = max(bound, store.informed[i, a] + phi * (v - store.informed[p, a]))
             store.info[i].upper = min(store.info[i].upper, bound)
     store.info[i].seen_point = newest
 
 
 @inner
 def make_point(store: Store, i: int, least_drop: float) -> None:
-    """Let belief i serve as a point if its bound has come down enough from the hint towards its lower bound."""
-    hint = store.hint[i, best_action(store.hint[i])]
-    if store.info[i].point != NONE or hint - store.info[i].upper <= least_drop * (hint - store.info[i].lower):
+    """Let belief i serve as a point if its bound has come far enough from the informed to the lower bound."""
+    informed = store.informed[i, best_action(store.informed[i])]
+    if store.info[i].point != NONE or informed - store.info[i].upper <= least_drop * (informed - store.info[i].lower):
         return
     enlist_point(store, i)
 
@@ -109,7 +109,7 @@ def back_up_action(store: Store, discount: float, i: int, a: int) -> float:
             self_weight += discount * p
             continue
         total += discount * p * upper(store, child)
-    store.counts[0].upper_backups = store.counts[0].upper_backups + 4 * store.degree[i, a]
+    store.counts[0].upper_backups += 4 * store.degree[i, a]
     return float(total / (1.0 - self_weight))
 
 
@@ -117,7 +117,7 @@ def back_up_action(store: Store, discount: float, i: int, a: int) -> float:
 def back_up_upper(store: Store, discount: float, i: int) -> int:
     """Lower HI of belief i by its best action, recomputed until it is stable; return it.
 
-    An action that is not expanded keeps its hint; if it is the best, there the bound stays.
+    An action that is not expanded keeps its informed bound; if it is the best, there the bound stays.
     """
     q = store.q_hi[i]
     best = best_action(q)
@@ -144,7 +144,7 @@ def best_lower_action(store: Store, discount: float, i: int) -> tuple[int, float
         value = store.gain[i, a]
         for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
             value += discount * store.edge_prob[e] * store.info[store.edge_child[e]].lower
-        store.counts[0].making_plans = store.counts[0].making_plans + store.degree[i, a]
+        store.counts[0].making_plans += store.degree[i, a]
         if value > promise:
             best, promise = a, value
     return best, promise
@@ -296,7 +296,7 @@ def search(
             break
         if store.counts[0].plans > most_plans:
             return CROWDED, trials
-        store.counts[0].upper_backups = store.counts[0].upper_backups + 1  # a trial that changes nothing is work too
+        store.counts[0].upper_backups += 1  # a trial that changes nothing is work too
         share = tuning.share if trials % 2 == 0 else tuning.wide_share
         if trial(space, store, plans, scratch, discount, root, max(epsilon, share * gap), tuning) == FULL:
             return FULL, trials
@@ -306,10 +306,10 @@ def search(
 
 @kernel
 def retarget(space: Space, store: Store, plans: Plans, weights: FloatArray, discount: float, rounds: int) -> None:
-    """Take up another objective, whose gain and hint are in x already: ``weights [1 + K]`` over reward and costs.
+    """Take up another objective, already in ``space``: ``weights [1 + K]`` over reward and costs.
 
-    Row 0 of every plan is made from its rows of reward and costs. Beliefs start from the hint again, and a few rounds
-    of backups, the youngest first, carry what their edges and rays tell.
+    Row 0 of every plan is made from its rows of reward and costs. Beliefs start from the informed bound again, and a
+    few rounds of backups, the youngest first, carry what their edges and rays tell.
     """
     rows = space.gain.shape[0]
     for plan in range(store.counts[0].plans):

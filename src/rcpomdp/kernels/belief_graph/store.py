@@ -75,7 +75,7 @@ class Space(NamedTuple):
     seen_ptr: IntArray  # [n_classes*A + 1] where the observations possible from (class, action) start
     seen_obs: IntArray  # observation
     seen_class: IntArray  # class that follows it
-    hint: FloatArray  # [S, A] vectors whose largest product with a belief bounds its value from above (FIB)
+    informed: FloatArray  # [S, A] vectors whose largest product with a belief bounds its value from above (FIB)
     gain: FloatArray  # [rows, S, A] what a plan accumulates: row 0 the objective, then whatever else is kept
     peak: FloatArray  # [n_classes, A, K] largest cost over a class
     merge: bool  # whether equal beliefs are one
@@ -86,7 +86,7 @@ class Store(NamedTuple):
 
     info: AnyArray  # [N] BELIEF
     q_hi: FloatArray  # [N, A] upper bound on each action's value
-    hint: FloatArray  # [N, A] products with the vectors of Space.hint
+    informed: FloatArray  # [N, A] products with the vectors of Space.informed bound
     gain: FloatArray  # [N, A] objective R(b, a)
     edge: IntArray  # [N, A] first edge of an expanded action, or NONE
     degree: IntArray  # [N, A] number of edges
@@ -183,7 +183,7 @@ def intern(space: Space, store: Store, state: IndexArray, prob: FloatArray, n: i
     new = store.counts[0].beliefs
     store.table[BY_BELIEF, slot] = new
     store.counts[0].beliefs = new + 1
-    store.counts[0].making_beliefs = store.counts[0].making_beliefs + n * space.hint.shape[1]
+    store.counts[0].making_beliefs += n * space.informed.shape[1]
     store.info[new].cls = space.class_of[state[0]]
     store.info[new].size = n
     store.info[new].plan = NONE
@@ -233,7 +233,7 @@ def _add_probs(store: Store, i: int, prob: FloatArray, n: int) -> None:
 
 @inner
 def fill_products(space: Space, store: Store, i: int) -> None:
-    """Write a belief's products with the hint's vectors and the objective, and the bounds that follow."""
+    """Write a belief's products with the informed bound's vectors and the objective, and the bounds that follow."""
     q, gain = store.q_hi[i], store.gain[i]
     for a in range(q.size):
         q[a] = 0.0
@@ -241,12 +241,12 @@ def fill_products(space: Space, store: Store, i: int) -> None:
     states, probs = store.info[i].states, store.info[i].probs
     for j in range(store.info[i].size):
         p, s = store.prob[probs + j], store.state[states + j]
-        hint, here = space.hint[s], space.gain[0, s]
+        informed, here = space.informed[s], space.gain[0, s]
         for a in range(q.size):
-            q[a] += p * hint[a]
+            q[a] += p * informed[a]
             gain[a] += p * here[a]
     for a in range(q.size):
-        store.hint[i, a] = q[a]
+        store.informed[i, a] = q[a]
     store.info[i].upper = q[best_action(q)]
     store.info[i].lower = -np.inf
 
@@ -288,7 +288,7 @@ def rehash(store: Store) -> None:
 @inner
 def has_room(space: Space, store: Store, i: int, a: int) -> bool:
     """Whether an expansion of belief i under action a is sure to fit."""
-    pair = store.info[i].cls * space.hint.shape[1] + a
+    pair = store.info[i].cls * space.informed.shape[1] + a
     first, last = space.seen_ptr[pair], space.seen_ptr[pair + 1]
     entries = 0
     for f in range(first, last):
@@ -346,7 +346,7 @@ def _expand_one(space: Space, store: Store, scratch: Scratch, i: int, a: int, le
         scratch.mass[space.class_of[scratch.touched[j]]] = 0.0
     for j in range(n):
         scratch.mass[space.class_of[scratch.touched[j]]] += scratch.acc[scratch.touched[j]]
-    pair = store.info[i].cls * space.hint.shape[1] + a
+    pair = store.info[i].cls * space.informed.shape[1] + a
     store.edge[i, a] = store.counts[0].edges
     base, tip, on_base = store.info[i].base, store.info[i].tip, store.info[i].weight  # a successor may be b itself
     handed_on = base != NONE and store.edge[base, a] != NONE and store.edge[tip, a] != NONE
@@ -356,7 +356,7 @@ def _expand_one(space: Space, store: Store, scratch: Scratch, i: int, a: int, le
         first = _bisect(scratch.touched, n, space.start[cls])
         last = _bisect(scratch.touched, n, space.start[cls + 1])
         support, p_obs, least = _condition(model, scratch, a, o, first, last)
-        store.counts[0].making_beliefs = store.counts[0].making_beliefs + 4 * (last - first)
+        store.counts[0].making_beliefs += 4 * (last - first)
         if p_obs <= 0.0:
             continue
         child = intern(space, store, scratch.state, scratch.prob, support)
@@ -480,7 +480,7 @@ def share_of_point(store: Store, i: int, p: int) -> float:
     """``φ = min_{p(s)>0} b(s)/p(s)`` for point p and belief i, rounded down: ``b = φp + (1−φ)r`` for some belief r."""
     states, probs, size = store.info[i].states, store.info[i].probs, store.info[i].size
     p_states, p_probs = store.info[p].states, store.info[p].probs
-    store.counts[0].testing_points = store.counts[0].testing_points + size
+    store.counts[0].testing_points += size
     phi, t = 1.0, 0
     for n in range(store.info[p].size):
         s = store.state[p_states + n]

@@ -213,7 +213,7 @@ class Scratch(NamedTuple):
     spare: FloatArray  # [K]
     unlimited: FloatArray  # [K] inf
     sums: FloatArray  # [4, levels of the first cost] of a backup
-    worth: FloatArray  # [J, levels of the first cost] λ·d of what is left
+    allowance: FloatArray  # [J, levels of the first cost] λ·d of what is left
     to: IntArray  # [levels of the first cost] where a backup leads
     path: IntArray  # [depth] strips of a trial
     level: IntArray  # [depth]

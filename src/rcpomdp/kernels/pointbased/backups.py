@@ -10,7 +10,7 @@ import numpy as np
 from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
-from .levels import join, place_of, priced, priced_level, value_at
+from .levels import allowance_of, allowance_of_level, join, place_of, value_at
 from .spending import back_up_least, first_after, level_after, others_after
 from .strips import (
     apply_monotone,
@@ -35,7 +35,7 @@ def bound_at(search: Search, at: int, rest: FloatArray) -> float:
     bound = search.strips.hi[at, EXACT]
     for mode in range(1, search.strips.hi.shape[1]):
         multiplier = search.informed.multiplier[mode - 1]
-        bound = min(bound, search.strips.hi[at, mode] + priced(search.space, multiplier, rest))
+        bound = min(bound, search.strips.hi[at, mode] + allowance_of(search.space, multiplier, rest))
     return float(bound)
 
 
@@ -100,11 +100,11 @@ def back_up_action(search: Search, strip: int, level: int, a: int, mode: int) ->
         own[entry] = 0.0
     relaxed = mode == EXACT and strips.hi.shape[1] > 1
     if relaxed:
-        _price_rest(search, strip, a)
+        _fill_allowance(search, strip, a)
     if others != NONE:
         for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
             _add_child(search, strip, mode, others, e, relaxed)
-    search.counts[0].upper_backups = search.counts[0].upper_backups + beliefs.degree[row, a] * (4 + size)
+    search.counts[0].upper_backups += beliefs.degree[row, a] * (4 + size)
     at, q = strips.info[strip].at, q_cell(search, strip, mode, a, 0)
     for entry in range(size):
         if search.scratch.to[entry] == NONE:
@@ -117,24 +117,24 @@ def back_up_action(search: Search, strip: int, level: int, a: int, mode: int) ->
 
 
 @inner
-def _price_rest(search: Search, strip: int, a: int) -> None:
-    """Write ``λ_j·(d − C(b, a))/γ`` to ``scratch.worth``, for all relaxations and entries."""
+def _fill_allowance(search: Search, strip: int, a: int) -> None:
+    """Write ``λ_j·(d − C(b, a))/γ`` to ``scratch.allowance``, for all relaxations and entries."""
     beliefs, strips, space = search.beliefs, search.strips, search.space
     row, at = beliefs.info[strips.info[strip].belief].row, strips.info[strip].at
-    for j in range(search.scratch.worth.shape[0]):
+    for j in range(search.scratch.allowance.shape[0]):
         fixed, multiplier = 0.0, search.informed.multiplier[j]
         for k in range(1, multiplier.size):
             if multiplier[k] > 0.0:
                 d = search.levels.value[k, place_of(search.levels, strips.info[strip].others, k - 1)]
                 fixed += multiplier[k] * min(max(d - beliefs.cost[row, k, a], 0.0) / space.discount, space.cap[k])
         for entry in range(strips.info[strip].size):
-            search.scratch.worth[j, entry] = fixed
+            search.scratch.allowance[j, entry] = fixed
             if multiplier[0] > 0.0:
                 rest = (
                     max(search.levels.value[0, strips.level[at + entry]] - beliefs.cost[row, 0, a], 0.0)
                     / space.discount
                 )
-                search.scratch.worth[j, entry] += multiplier[0] * min(rest, space.cap[0])
+                search.scratch.allowance[j, entry] += multiplier[0] * min(rest, space.cap[0])
 
 
 @inner
@@ -176,7 +176,7 @@ def _add_child(search: Search, strip: int, mode: int, others: int, e: int, relax
                     continue
         if relaxed:
             for j in range(1, strips.hi.shape[1]):
-                bound = min(bound, strips.hi[at, j] + search.scratch.worth[j - 1, entry])
+                bound = min(bound, strips.hi[at, j] + search.scratch.allowance[j - 1, entry])
         total[entry] += p * bound
 
 
@@ -246,7 +246,7 @@ def back_up(search: Search, strip: int, level: int, mode: int) -> bool:
         for j in range(1, strips.hi.shape[1]):
             multiplier = search.informed.multiplier[j - 1]
             for c in range(at, at + strips.info[strip].size):
-                allowance = priced_level(
+                allowance = allowance_of_level(
                     search.space, search.levels, multiplier, join(search.levels, strips.level[c], others)
                 )
                 strips.hi[c, EXACT] = min(strips.hi[c, EXACT], strips.hi[c, j] + allowance)
@@ -261,7 +261,9 @@ def _least_value(search: Search, level: int, mode: int) -> float:
     for k in range(search.levels.counts.size):
         if value_at(search.levels, level, k) == search.levels.tiny[k]:
             allowance = (
-                priced(search.space, search.informed.multiplier[mode - 1], search.space.cap) if mode > EXACT else 0.0
+                allowance_of(search.space, search.informed.multiplier[mode - 1], search.space.cap)
+                if mode > EXACT
+                else 0.0
             )
             return search.space.worst - allowance
     return -np.inf

@@ -65,7 +65,7 @@ def intern(space: Space, beliefs: Beliefs, counts: AnyArray, state: IndexArray, 
     beliefs.table[slot] = new
     count.beliefs = new + 1
     count.pool = at + n
-    count.making_beliefs = count.making_beliefs + 4 * n
+    count.making_beliefs += 4 * n
     made = beliefs.info[new]
     made.cls = cls
     made.size = n
@@ -228,14 +228,14 @@ def _expand_one(
         first = _bisect(scratch.touched, n, space.start[cls])
         last = _bisect(scratch.touched, n, space.start[cls + 1])
         support, p_obs, least = _condition(model, scratch, a, o, first, last)
-        counts[0].making_beliefs = counts[0].making_beliefs + 4 * (last - first)
+        counts[0].making_beliefs += 4 * (last - first)
         if p_obs <= 0.0:
             continue
         before = counts[0].beliefs
-        counts[0].reached = counts[0].reached + 1
+        counts[0].reached += 1
         child = intern(space, beliefs, counts, scratch.state, scratch.prob, support)
         if counts[0].beliefs > before:
-            counts[0].fresh = counts[0].fresh + 1
+            counts[0].fresh += 1
             beliefs.info[child].parent = i
             beliefs.info[child].action = a
             beliefs.info[child].obs = o

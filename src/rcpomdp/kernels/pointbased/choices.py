@@ -13,7 +13,7 @@ from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .backups import bound_at
-from .levels import priced
+from .levels import allowance_of
 from .options import best_option, refresh, share_of, thriftiest_option
 from .spending import level_after, needs
 from .strips import apply_ray, cell, cover, entry_above, find, has_rays, q_cell
@@ -118,7 +118,7 @@ def relaxation_behind(search: Search, at: int, rest: FloatArray) -> int:
     """The relaxation that the upper bound of a cell stems from, or EXACT."""
     bound = bound_at(search, at, rest)
     for mode in range(1, search.strips.hi.shape[1]):
-        if search.strips.hi[at, mode] + priced(search.space, search.informed.multiplier[mode - 1], rest) <= bound:
+        if search.strips.hi[at, mode] + allowance_of(search.space, search.informed.multiplier[mode - 1], rest) <= bound:
             return mode
     return EXACT
 

@@ -33,7 +33,7 @@ def _promise(search: Search, i: int, a: int, rest: FloatArray, plans_only: bool)
     """``R(b, a) + γ Σ_o p(o) v_o`` of the best known options within what is left; −inf if one is missing."""
     beliefs, options, row = search.beliefs, search.options, search.beliefs.info[i].row
     value = beliefs.reward[row, a]
-    search.counts[0].making_plans = search.counts[0].making_plans + 4 * beliefs.degree[row, a]
+    search.counts[0].making_plans += 4 * beliefs.degree[row, a]
     for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
         option = best_option(search.space, beliefs, options, beliefs.edge_child[e], rest, plans_only)
         if option == NONE:

@@ -7,7 +7,7 @@ import numpy as np
 from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NONE, Beliefs, Informed, Search
-from .levels import place, priced_level, value_at
+from .levels import allowance_of_level, place, value_at
 
 
 @inner
@@ -71,8 +71,8 @@ def inform(search: Search, i: int, level: int, again: bool) -> None:
         if not again or t != coarse[j]:
             _products(informed, search.beliefs, i, j, t, found[j])
             coarse[j] = t
-            search.counts[0].upper_backups = search.counts[0].upper_backups + _terms(search.beliefs, i)
-        allowance = priced_level(search.space, search.levels, informed.multiplier[j], level)
+            search.counts[0].upper_backups += _terms(search.beliefs, i)
+        allowance = allowance_of_level(search.space, search.levels, informed.multiplier[j], level)
         for a in range(hint.shape[1]):
             hint[EXACT, a] = min(hint[EXACT, a], found[j, a] + allowance)
             if j + 1 < hint.shape[0]:

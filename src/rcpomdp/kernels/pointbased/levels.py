@@ -94,7 +94,7 @@ def list_maps(space: Space, levels: Levels, costs: FloatArray) -> None:
 
 
 @inner
-def priced(space: Space, multiplier: FloatArray, d: FloatArray) -> float:
+def allowance_of(space: Space, multiplier: FloatArray, d: FloatArray) -> float:
     """``λ·d``, what is as good as unlimited counted as its cap."""
     total = 0.0
     for k in range(d.size):
@@ -104,7 +104,7 @@ def priced(space: Space, multiplier: FloatArray, d: FloatArray) -> float:
 
 
 @inner
-def priced_level(space: Space, levels: Levels, multiplier: FloatArray, level: int) -> float:
+def allowance_of_level(space: Space, levels: Levels, multiplier: FloatArray, level: int) -> float:
     """``λ·d`` of a level."""
     total = 0.0
     for k in range(levels.counts.size):

@@ -194,7 +194,7 @@ def offer(search: Search, i: int, plan: int) -> bool:
     """Let a plan be an option of belief i if it is not dominated there; False if full."""
     space, beliefs, plans, options = search.space, search.beliefs, search.plans, search.options
     value = product(space, beliefs, plans, i, plan, 0)
-    search.counts[0].testing_plans = search.counts[0].testing_plans + beliefs.info[i].size
+    search.counts[0].testing_plans += beliefs.info[i].size
     if is_known(space, beliefs, options, i, value, plans.sure[plan], True):
         return True
     new = new_option(options, search.counts)

@@ -85,7 +85,7 @@ def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls
                     part += model.z_prob[f] * plans.value[plans.info[follow].values + row * width + place]
                 total += model.t_prob[e] * part
             plans.value[at + row * size + s - first] = space.gain[row, s, a] + space.discount * total
-    counts[0].making_plans = counts[0].making_plans + 4 * size * space.gain.shape[0]
+    counts[0].making_plans += 4 * size * space.gain.shape[0]
     made = plans.info[plan]
     made.cls = cls
     made.action = a

@@ -80,7 +80,7 @@ def want_level(search: Search, d: FloatArray) -> None:
     if search.counts[0].wanted < search.scratch.wanted.shape[0]:
         for k in range(d.size):
             search.scratch.wanted[search.counts[0].wanted, k] = d[k]
-        search.counts[0].wanted = search.counts[0].wanted + 1
+        search.counts[0].wanted += 1
 
 
 @inner
@@ -180,7 +180,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         scratch.path[depth] = strip
         scratch.level[depth] = level
         scratch.mode[depth] = mode
-        search.counts[0].visits = search.counts[0].visits + 1
+        search.counts[0].visits += 1
         before = strips.hi[cell(search, strip, level), max(mode, EXACT)]
         a, value = visit(search, strip, level, mode, d, tuning)
         if a == NO_ROOM or not learn(search, strip, level, a, mode, d, least_gain):
@@ -247,7 +247,7 @@ def sampled_trial(
         d, i = scratch.left[depth], strips.info[strip].belief
         scratch.path[depth] = strip
         scratch.level[depth] = level
-        search.counts[0].visits = search.counts[0].visits + 1
+        search.counts[0].visits += 1
         a, _ = visit(search, strip, level, EXACT, d, tuning)
         if a == NO_ROOM or not refresh(search, i, d):
             return FULL
@@ -322,7 +322,7 @@ def search(
             break
         if search.counts[0].plans > most_plans:
             return CROWDED, trials
-        search.counts[0].upper_backups = search.counts[0].upper_backups + 1  # a trial that changes nothing is work too
+        search.counts[0].upper_backups += 1  # a trial that changes nothing is work too
         gap = upper - known(search, root, budget)
         mode = EXACT
         if best_option(search.space, search.beliefs, search.options, root, budget, False) == NONE:

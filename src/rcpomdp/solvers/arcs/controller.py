@@ -1,41 +1,41 @@
-"""Reading courses: what they do first, what follows, and the controller that they are."""
+"""Reading belief plans: what they do first, what follows, and the controller that they are."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
-from ...kernels.arcs.courses import Courses
+from ...kernels.arcs.belief_plans import BeliefPlans
 from ...kernels.belief_graph.store import NONE
 from ..belief_graph.search import Engine
 
 
-def is_leaf(c: Courses, course: int) -> bool:
-    """Whether a course is a plan that is followed for ever."""
-    return bool(c.info["plan"][course] != NONE)
+def is_leaf(c: BeliefPlans, belief_plan: int) -> bool:
+    """Whether a belief plan is a plan that is followed for ever."""
+    return bool(c.info["plan"][belief_plan] != NONE)
 
 
-def first_action(engine: Engine, c: Courses, course: int) -> int:
-    """The action that a course begins with."""
-    if is_leaf(c, course):
-        return int(engine.plans.info["action"][c.info["plan"][course]])
-    return int(c.info["action"][course])
+def first_action(engine: Engine, c: BeliefPlans, belief_plan: int) -> int:
+    """The action that a belief plan begins with."""
+    if is_leaf(c, belief_plan):
+        return int(engine.plans.info["action"][c.info["plan"][belief_plan]])
+    return int(c.info["action"][belief_plan])
 
 
-def followers(engine: Engine, c: Courses, course: int) -> list[int]:
-    """The courses that follow a course, none if it is a leaf."""
-    if is_leaf(c, course):
+def followers(engine: Engine, c: BeliefPlans, belief_plan: int) -> list[int]:
+    """The belief plans that follow a belief plan, none if it is a leaf."""
+    if is_leaf(c, belief_plan):
         return []
-    i, a, first = (int(n) for n in c.info[["belief", "action", "links"]][course])
+    i, a, first = (int(n) for n in c.info[["belief", "action", "links"]][belief_plan])
     return [int(n) for n in c.link[first : first + engine.store.degree[i, a]]]
 
 
-def guaranteed_horizon(engine: Engine, c: Courses, cost: FloatArray, course: int, budget: FloatArray) -> int:
-    """Steps k for which ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` is known to hold at all t < k, as far as courses go.
+def guaranteed_horizon(engine: Engine, c: BeliefPlans, cost: FloatArray, belief_plan: int, budget: FloatArray) -> int:
+    """Steps k for which ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` is known to hold at all t < k, as far as belief plans go.
 
     ``cost [N, K, A]`` is what actions cost at beliefs.
     """
-    front, weight, k = {course: np.zeros(len(budget))}, 1.0, 0
+    front, weight, k = {belief_plan: np.zeros(len(budget))}, 1.0, 0
     while True:
         following: dict[int, FloatArray] = {}
         for i, spent in front.items():
@@ -49,30 +49,30 @@ def guaranteed_horizon(engine: Engine, c: Courses, cost: FloatArray, course: int
         front, weight, k = following, weight * engine.model.discount, k + 1
 
 
-def controller_graph(engine: Engine, c: Courses, start: int) -> tuple[IntArray, IntArray]:
-    """A course as the actions [n] and successors [n, O] of a controller that starts at node 0.
+def controller_graph(engine: Engine, c: BeliefPlans, start: int) -> tuple[IntArray, IntArray]:
+    """A belief plan as the actions [n] and successors [n, O] of a controller that starts at node 0.
 
-    Its nodes are courses, and from the leaves on plans.
+    Its nodes are belief plans, and from the leaves on plans.
     """
     store, plans, x = engine.store, engine.plans, engine.space
     number: dict[tuple[int, int], int] = {}
-    order: list[tuple[int, int]] = []  # (course, NONE) or (NONE, plan)
+    order: list[tuple[int, int]] = []  # (belief plan, NONE) or (NONE, plan)
 
-    def node(course: int, plan: int) -> int:
-        if course != NONE and is_leaf(c, course):
-            course, plan = NONE, int(c.info["plan"][course])
-        if (course, plan) not in number:
-            number[course, plan] = len(order)
-            order.append((course, plan))
-        return number[course, plan]
+    def node(belief_plan: int, plan: int) -> int:
+        if belief_plan != NONE and is_leaf(c, belief_plan):
+            belief_plan, plan = NONE, int(c.info["plan"][belief_plan])
+        if (belief_plan, plan) not in number:
+            number[belief_plan, plan] = len(order)
+            order.append((belief_plan, plan))
+        return number[belief_plan, plan]
 
     node(start, NONE)
     actions, successors = [], []
-    for course, plan in order:
+    for belief_plan, plan in order:
         row = np.zeros(engine.model.n_observations, dtype=np.int64)
-        if course != NONE:
-            a, i = int(c.info["action"][course]), int(c.info["belief"][course])
-            for n, follower in enumerate(followers(engine, c, course)):
+        if belief_plan != NONE:
+            a, i = int(c.info["action"][belief_plan]), int(c.info["belief"][belief_plan])
+            for n, follower in enumerate(followers(engine, c, belief_plan)):
                 row[store.edge_obs[store.edge[i, a] + n]] = node(follower, NONE)
         else:
             a = int(plans.info["action"][plan])

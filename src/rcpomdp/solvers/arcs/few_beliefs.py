@@ -55,12 +55,12 @@ class FewBeliefs:
         # A little of what is allowed for rounding is kept for it.
         given, limit = np.asarray(search.model.budget)[self.limited], search.budget[self.limited]
         self.budget = given + (1 - _ROUNDING) * (limit - given)
-        self.mdp, self.hint, self._observation = _belief_mdp(search, self.limited)
+        self.mdp, self.informed, self._observation = _belief_mdp(search, self.limited)
         kernels.settle_sure(self.mdp, _SWEEPS)
         self.grids = 0
         self.sweeps = 0
         self._lay_out()
-        kernels.start(self.mdp, self.grid, self.bounds, self.hint)
+        kernels.start(self.mdp, self.grid, self.bounds, self.informed)
 
     @property
     def n_beliefs(self) -> int:
@@ -89,7 +89,7 @@ class FewBeliefs:
     @property
     def slack(self) -> float:
         """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound."""
-        largest = max(float(np.abs(self.hint).max()), float(np.abs(self.mdp.worth).max()))
+        largest = max(float(np.abs(self.informed).max()), float(np.abs(self.mdp.value).max()))
         return 8 * SAME * (largest + float(np.abs(self.mdp.reward).max())) / (1 - self.model.discount)
 
     def sweep(self) -> float:
@@ -154,7 +154,7 @@ class FewBeliefs:
         While nothing is known to keep the budget, it is the policy that needs the least share of it.
         """
         n_levels, n_actions = self.bounds.upper.shape[1], self.model.n_actions
-        width, room = n_levels + self.mdp.worth.shape[1], _NODES
+        width, room = n_levels + self.mdp.value.shape[1], _NODES
         while True:
             number = np.full(self.n_beliefs * width, NONE, dtype=np.int32)
             queue, actions = (np.zeros(room, dtype=np.int64) for _ in range(2))
@@ -205,9 +205,9 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
     at = np.repeat(b.edge[rows].ravel() - first[:-1], degree.ravel()) + np.arange(first[-1])
     cost = np.ascontiguousarray(np.moveaxis(b.cost[rows][:, limited], 1, 2))
     corner = s.informed.corner[0, -1]  # [S, A]
-    hint = np.empty(n)
+    informed = np.empty(n)
     for i, (start, size) in enumerate(zip(info["offset"].tolist(), info["size"].tolist(), strict=True)):
-        hint[i] = (b.prob[start : start + size] @ corner[b.state[start : start + size]]).max()
+        informed[i] = (b.prob[start : start + size] @ corner[b.state[start : start + size]]).max()
     mdp = BeliefMDP(
         discount=search.model.discount,
         snap=min(1e-12, 1e-10 * (1 - search.model.discount)),
@@ -218,18 +218,18 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
         chance=np.ascontiguousarray(b.edge_prob[at]),
         need=cost.copy(),
         steady=np.tile(np.arange(n_actions + 1), (n, 1)),
-        worth=np.empty((n, n_actions + 1)),
+        value=np.empty((n, n_actions + 1)),
         sure=np.tile(search.cap[limited], (n, n_actions + 1, 1)),
     )
     kernels.raise_needs(mdp, _SWEEPS)
     # One action for ever, and last what needs the least share of the budget.
     mdp.steady[:, -1] = (mdp.need / np.maximum(search.budget[limited], 1e-300)).max(axis=2, initial=0.0).argmin(axis=1)
     for policy, actions in enumerate(mdp.steady.T):
-        mdp.worth[:, policy] = _worth(mdp, actions)
-    return mdp, hint, b.edge_obs[at]
+        mdp.value[:, policy] = _value(mdp, actions)
+    return mdp, informed, b.edge_obs[at]
 
 
-def _worth(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
+def _value(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
     """What a policy over beliefs earns, [N]."""
     n = len(actions)
     pairs = np.arange(n) * mdp.reward.shape[1] + actions
@@ -237,8 +237,8 @@ def _worth(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
     edges = np.repeat(mdp.first[pairs] - np.cumsum(degree) + degree, degree) + np.arange(degree.sum())
     step = sp.csr_array((mdp.chance[edges], (np.repeat(np.arange(n), degree), mdp.child[edges])), (n, n))
     system = sp.csc_array(sp.identity(n, format="csc") - mdp.discount * step)
-    worth: FloatArray = splu(system).solve(mdp.reward[np.arange(n), actions])
-    return worth
+    value: FloatArray = splu(system).solve(mdp.reward[np.arange(n), actions])
+    return value
 
 
 def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:

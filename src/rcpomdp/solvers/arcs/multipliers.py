@@ -1,4 +1,4 @@
-"""Prices λ of the costs: the dual of mixing what is known.
+"""Multipliers λ of the costs: the dual of mixing what is known.
 
 ``max Σ x_i v_i`` subject to ``Σ x_i c_i ≤ ĉ``, ``Σ x_i = 1``, ``x ≥ 0`` over known rewards v_i and costs c_i; the duals
 of the budget rows say what one more unit of each cost is worth.
@@ -14,11 +14,11 @@ import numpy as np
 from ..._types import BoolArray, FloatArray
 
 _TINY = 1e-9
-_INSIDE = 1e-3  # share of the best one's costs that is held back, so that some price is above zero
+_INSIDE = 1e-3  # share of the best one's costs that is held back, so that some multiplier is above zero
 
 
-def dual_prices(totals: FloatArray, best: float, limited: BoolArray) -> FloatArray | None:
-    """Prices [K] that courses with ``totals [n, 1 + K]`` (reward, costs) suggest; None if they suggest none.
+def dual_multipliers(totals: FloatArray, best: float, limited: BoolArray) -> FloatArray | None:
+    """Multipliers [K] that belief plans with ``totals [n, 1 + K]`` (reward, costs) suggest; None if they suggest none.
 
     The budget is a little below what the best of them spends: one that does not use up the budget has a dual of zero,
     though every unit of it was worth something.
@@ -47,6 +47,6 @@ def dual_prices(totals: FloatArray, best: float, limited: BoolArray) -> FloatArr
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     duals = np.abs(np.array(solver.getSolution().row_dual[1:]))
-    prices = np.zeros(len(limited))
-    prices[np.flatnonzero(limited)[keep]] = duals / scale
-    return prices if duals.max() > _TINY else None
+    multipliers = np.zeros(len(limited))
+    multipliers[np.flatnonzero(limited)[keep]] = duals / scale
+    return multipliers if duals.max() > _TINY else None

@@ -1,7 +1,8 @@
 """A policy that goes on searching while it runs.
 
-After each observation it searches from where it is, with what is left of the budget, and changes to a better course if
-one is found that surely keeps that. What it follows always keeps the budget, so nothing is lost by stopping early.
+After each observation it searches from where it is, with what is left of the budget, and changes to a better belief
+plan if one is found that surely keeps that. What it follows always keeps the budget, so nothing is lost by stopping
+early.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ _WORK = 20_000  # elementary steps between looks at the clock
 
 
 class OnlineState(NamedTuple):
-    """The course that is followed, and the budget that is left."""
+    """The belief plan that is followed, and the budget that is left."""
 
-    course: int
+    belief_plan: int
     left: tuple[float, ...]  # [K]
 
 
 class OnlinePolicy:
-    """Follows the best course known, and searches for a better one for `act_time` seconds before each step."""
+    """Follows the best belief plan known, and searches for a better one for `act_time` seconds before each step."""
 
-    def __init__(self, search: BudgetSearch, course: int, act_time: float, epsilon: float) -> None:
+    def __init__(self, search: BudgetSearch, belief_plan: int, act_time: float, epsilon: float) -> None:
         self._search = search
-        self._start = OnlineState(course, tuple(search.budget))
+        self._start = OnlineState(belief_plan, tuple(search.budget))
         self._epsilon = epsilon
         self.act_time = act_time
 
@@ -38,20 +39,20 @@ class OnlinePolicy:
         return self._start
 
     def action(self, state: OnlineState) -> int:
-        """The course's first action."""
-        return self._search.first_action(state.course)
+        """The belief plan's first action."""
+        return self._search.first_action(state.belief_plan)
 
     def update(self, state: OnlineState, observation: int) -> OnlineState:
         """Go on after an observation, and look for something better."""
         search = self._search
-        left = (np.array(state.left) - search.first_cost(state.course)) / search.model.discount
+        left = (np.array(state.left) - search.first_cost(state.belief_plan)) / search.model.discount
         left = np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
-        course = search.follow(state.course, observation)
-        belief = int(search.courses.info[course, 0])
+        belief_plan = search.follow(state.belief_plan, observation)
+        belief = int(search.belief_plans.info[belief_plan, 0])
         deadline = time.perf_counter() + self.act_time
         while time.perf_counter() < deadline and search.search_at(belief, left, self._epsilon, _WORK):
             pass
-        return OnlineState(search.better(course, left), tuple(left))
+        return OnlineState(search.better(belief_plan, left), tuple(left))
 
     def __repr__(self) -> str:
         return f"OnlinePolicy({self.act_time:g} s before each step)"

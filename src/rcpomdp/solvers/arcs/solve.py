@@ -4,7 +4,7 @@ An RC-POMDP is a belief MDP over (b, d): the belief and the budget that is left,
 hard rule ``d ≥ 0``. A policy is admissible iff what it has spent by its beliefs never exceeds the budget, which is the
 same as a *sure cost* of at most ĉ; nothing about expected costs has to be carried along to know that. The search
 (`solvers.arcs.search`) bounds the optimum from above by vectors over budget levels and a convex relaxation, and from
-below by courses of action whose sure cost is known. It stops when the two are within epsilon, when it is proven that no
+below by belief plans whose sure cost is known. It stops when the two are within epsilon, when it is proven that no
 policy keeps the budget, or when time or memory are up; its bounds hold whenever it stops.
 
 `variant="paper"` is the algorithm as it was published (`solvers.arcs_published.solve`).
@@ -35,13 +35,16 @@ from .few_beliefs import load_kernels as load_belief_mdp_kernels
 from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
-from .search import LOOSE, ArcsOptions, BudgetSearch
+from .search import NEARLY_UNCONSTRAINED, ArcsOptions, BudgetSearch
 from .storage import most_spent
 
 VARIANTS = ("levels", "paper")
 _PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
 _NEXT_LAYOUT = 4  # times as long as the last time it may take to lay out finer levels
-_FIRST_PRICE, _NEXT_PRICE = 8, 3  # trials before the first look at prices, and how many times as many until the next
+_FIRST_MULTIPLIER, _NEXT_MULTIPLIER = (
+    8,
+    3,
+)  # trials before the first look at multipliers, and how many times as many until the next
 
 
 def arcs(
@@ -97,7 +100,9 @@ def arcs(
     load_kernels()
     if act_time is not None:
         load_acting_kernels()
-    if (model.spending_limit * (1 - model.discount) >= LOOSE * model.cost.max(axis=(1, 2), initial=0.0)).all():
+    if (
+        model.spending_limit * (1 - model.discount) >= NEARLY_UNCONSTRAINED * model.cost.max(axis=(1, 2), initial=0.0)
+    ).all():
         unconstrained.load_kernels()  # it may be needed too
     point_based.load_kernels()
     load_belief_mdp_kernels()
@@ -149,7 +154,7 @@ def _by_search(
     found: Result | None,
     hopeless: bool,
 ) -> Result:
-    """Search by courses, levels and rays, from what was found before if there is something."""
+    """Search by belief plans, levels and rays, from what was found before if there is something."""
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
@@ -157,7 +162,7 @@ def _by_search(
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
-    return replace(result, policy=OnlinePolicy(search, search.best_course, act_time, epsilon))
+    return replace(result, policy=OnlinePolicy(search, search.best_belief_plan, act_time, epsilon))
 
 
 def _by_kind(
@@ -206,9 +211,9 @@ def _solve(
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
         return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
-    best = search.best_course
-    course = best if best >= 0 else search.thriftiest_course
-    total, sure = search.courses.total[course], search.courses.sure[course]
+    best = search.best_belief_plan
+    belief_plan = best if best >= 0 else search.thriftiest_belief_plan
+    total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]
     return Result(
         solver="arcs",
         variant="levels",
@@ -219,12 +224,12 @@ def _solve(
         reward=float(total[0]),
         cost=total[1:].copy(),
         sure_cost=sure.copy(),
-        policy=ControllerPolicy(search.model, *search.graph(course)),
+        policy=ControllerPolicy(search.model, *search.graph(belief_plan)),
         seconds=trace[-1].seconds,
         setup_seconds=clock.setup_seconds,
         trace=trace,
         admissible=best >= 0,
-        horizon=None if best >= 0 else search.horizon(course),
+        horizon=None if best >= 0 else search.horizon(belief_plan),
         nodes=search.visits,
         seed=seed,
         suffices=None if best >= 0 else sure.copy(),
@@ -239,9 +244,9 @@ def _search(
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
-    """Trials, with a look at prices now and then and more levels when they hold it up; return what ended it."""
+    """Trials, with a look at multipliers now and then and more levels when they hold it up; return what ended it."""
     inner_epsilon = max(epsilon - 2 * search.slack, search.slack)
-    next_price = _FIRST_PRICE
+    next_multiplier = _FIRST_MULTIPLIER
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if search.infeasible:
             return INFEASIBLE
@@ -250,14 +255,14 @@ def _search(
         if search.out_of_memory:
             return MEMORY_LIMIT
         with clock.slice(lambda: search.engine.work) as work:
-            search.search(inner_epsilon, work, next_price)
+            search.search(inner_epsilon, work, next_multiplier)
         has_time = clock.left is None or _NEXT_LAYOUT * search.layout_seconds <= clock.left
         if search.still and search.gap > inner_epsilon and not (has_time and search.refine()):
             return STALLED if has_time else TIME_LIMIT
-        if search.trials >= next_price:
-            next_price *= _NEXT_PRICE
+        if search.trials >= next_multiplier:
+            next_multiplier *= _NEXT_MULTIPLIER
             if has_time:
-                search.reprice()
+                search.update_multiplier()
         trace.append(_point(search, clock.seconds, trace[-1]))
         if progress is not None:
             progress(trace[-1])
@@ -350,7 +355,7 @@ def load_kernels() -> None:
 def load_acting_kernels() -> None:
     """The same for what only acting needs."""
     search = _smallest_search()
-    policy = OnlinePolicy(search, search.thriftiest_course, 0.0, 1.0)
+    policy = OnlinePolicy(search, search.thriftiest_belief_plan, 0.0, 1.0)
     policy.update(policy.initial(np.random.default_rng(0)), 0)
 
 

@@ -1,4 +1,4 @@
-"""The arrays of a search under a budget: levels, bounds over them, and room for courses."""
+"""The arrays of a search under a budget: levels, bounds over them, and room for belief plans."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, largest_sure_costs
 from ...bounds.starting import cost_fib_vectors
-from ...kernels.arcs.courses import COUNTS, COURSE, Courses
+from ...kernels.arcs.belief_plans import BELIEF_PLAN, COUNTS, BeliefPlans
 from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
 from ...kernels.arcs.rows import LENT
 from ...kernels.belief_graph.store import NONE
 from ..belief_graph.search import Engine
 from .levels import level_values
 
-_COURSES = 4096  # room to begin with
+_BELIEF_PLANS = 4096  # room to begin with
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
@@ -42,15 +42,20 @@ class Layout(NamedTuple):
     cap: FloatArray  # [K] as good as unlimited
     limited: BoolArray  # [K]
     floor: FloatArray  # [K, n_classes, A] least cost over a class
-    cost_hint: FloatArray  # as `least_costs`
+    least_cost: FloatArray  # as `least_costs`
     relaxed: bool
     monotone: bool
 
 
 def build_levels(
-    engine: Engine, layout: Layout, n: int, extra: list[FloatArray], prices: FloatArray, hints: list[FloatArray]
+    engine: Engine,
+    layout: Layout,
+    n: int,
+    extra: list[FloatArray],
+    multipliers: FloatArray,
+    informed_vectors: list[FloatArray],
 ) -> Levels:
-    """About n levels, or somewhat more if there are several costs, with their maps; ``prices [J, K]``."""
+    """About n levels, or somewhat more if there are several costs, with their maps; ``multipliers [J, K]``."""
     n_costs, discount, n_limited = len(layout.budget), engine.model.discount, int(layout.limited.sum())
     per_cost = n if n_limited <= 1 else max(4, round((4 * n) ** (1 / n_limited)))
     values = [
@@ -66,21 +71,21 @@ def build_levels(
     for k, v in enumerate(values):
         value[k, : len(v)] = v
     part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
-    worth = prices @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
+    allowance = multipliers @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
     spending, which = np.unique(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs), axis=0, return_inverse=True)
     levels = Levels(
         value=value,
         n=count,
         stride=stride,
         part_of=part_of,
-        price=prices,
+        multiplier=multipliers,
         cap=layout.cap,
-        worth=worth,
+        allowance=allowance,
         floor=spending[which.ravel()],
         which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
         after=np.empty((len(spending), n_levels), dtype=np.int64),
-        hint=np.stack(hints),
-        cost_hint=layout.cost_hint,
+        informed=np.stack(informed_vectors),
+        least_cost=layout.least_cost,
         worst=float(engine.space.gain[0].min() / (1 - discount)) - 1.0,
         relaxed=layout.relaxed,
         monotone=layout.monotone,
@@ -106,20 +111,20 @@ def build_level_scratch(v: Levels) -> LevelScratch:
         need=np.empty(n_costs),
         rest=np.empty(n_costs),
         sure=np.empty(n_costs),
-        worth=np.empty(len(v.price)),
+        allowance=np.empty(len(v.multiplier)),
     )
 
 
 def build_bounds(v: Levels, n: int, rows: int, n_actions: int) -> Bounds:
     """Room for the bounds of n beliefs, of which some have rows."""
-    n_prices, (n_costs, n_levels) = len(v.price), v.part_of.shape
+    n_multipliers, (n_costs, n_levels) = len(v.multiplier), v.part_of.shape
     return Bounds(
         row=np.empty(n, dtype=np.int32),
         cost=np.empty((n, n_costs, n_actions)),
-        hint=np.empty((n, n_prices - 1, n_actions)),
+        informed=np.empty((n, n_multipliers - 1, n_actions)),
         least=np.empty((n, n_costs)),
-        hi=np.empty((rows, n_prices, n_levels)),
-        lo=np.empty((rows, n_prices, n_levels)),
+        hi=np.empty((rows, n_multipliers, n_levels)),
+        lo=np.empty((rows, n_multipliers, n_levels)),
         upper=np.full((rows, n_levels), np.inf),
     )
 
@@ -129,7 +134,7 @@ def carry_over(used: int, rows: int, old_levels: Levels, old: Bounds, levels: Le
 
     There are `used` beliefs, of which some have `rows`.
 
-    Return how many relaxations were taken over: all if the prices are those of before, else only the first.
+    Return how many relaxations were taken over: all if the multipliers are those of before, else only the first.
     """
     place = np.zeros(levels.part_of.shape[1], dtype=np.int64)
     for k, part in enumerate(levels.part_of):
@@ -138,33 +143,33 @@ def carry_over(used: int, rows: int, old_levels: Levels, old: Bounds, levels: Le
     for name in ("row", "cost", "least"):
         getattr(bounds, name)[:used] = getattr(old, name)[:used]
     np.take(old.upper[:rows], place, axis=1, out=bounds.upper[:rows], mode="clip")
-    n_prices = len(levels.price)
-    kept = n_prices if np.array_equal(old_levels.price[:n_prices], levels.price) else 1
-    bounds.hint[:used, : kept - 1] = old.hint[:used, : kept - 1]
+    n_multipliers = len(levels.multiplier)
+    kept = n_multipliers if np.array_equal(old_levels.multiplier[:n_multipliers], levels.multiplier) else 1
+    bounds.informed[:used, : kept - 1] = old.informed[:used, : kept - 1]
     for j in range(kept):
         bounds.hi[:rows, j] = np.take(old.hi[:rows, j], place, axis=1, mode="clip")
     bounds.hi[:rows, kept:] = np.inf  # rows are started one after the other, and rays read the others
     return kept
 
 
-def build_courses(engine: Engine, layout: Layout, all_leaves: bool) -> Courses:
-    """Room for courses, and the plans that beliefs may follow from the start."""
+def build_belief_plans(engine: Engine, layout: Layout, all_leaves: bool) -> BeliefPlans:
+    """Room for belief plans, and the plans that beliefs may follow from the start."""
     leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, layout, all_leaves)
     n, n_costs = len(engine.store.info), len(layout.budget)
-    room = _COURSES + int(np.diff(leaf_ptr).max()) * n
+    room = _BELIEF_PLANS + int(np.diff(leaf_ptr).max()) * n
     counts = np.zeros(1, dtype=COUNTS)
     counts["rows"] = LENT
-    return Courses(
-        info=np.empty(room, dtype=COURSE),
+    return BeliefPlans(
+        info=np.empty(room, dtype=BELIEF_PLAN),
         total=np.empty((room, 1 + n_costs)),
         sure=np.empty((room, n_costs)),
-        link=np.empty(4 * _COURSES, dtype=np.int64),
+        link=np.empty(4 * _BELIEF_PLANS, dtype=np.int64),
         head=np.full(n, NONE),
         leaf_ptr=leaf_ptr,
         leaf_plan=leaf_plan,
         leaf_floor=leaf_floor,
         limited=layout.limited.astype(np.int64),
-        loose=layout.cap.copy(),
+        unconstrained_from=layout.cap.copy(),
         counts=counts,
     )
 

@@ -88,8 +88,8 @@ class Engine:
         # Without costs the reward is the objective, and one row does.
         self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
-        hint = self._hint(objective_gain)
-        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), hint, self.options.merge)
+        informed = self._informed(objective_gain)
+        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), informed, self.options.merge)
         self.scratch = storage.build_scratch(self.space)
         self.store = storage.build_store(self.space)
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
@@ -134,7 +134,7 @@ class Engine:
         that much, and the roundings of its sums, to a bound.
         """
         blind = self.plans.value[: self.space.gain.size]
-        highest, lowest = float(self.space.hint.max()), float(blind.min())
+        highest, lowest = float(self.space.informed.max()), float(blind.min())
         largest = max(abs(highest), abs(lowest), float(np.abs(self.space.gain[0]).max()))
         return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
 
@@ -182,7 +182,7 @@ class Engine:
         self.objective = objective
         x = self.space
         x.gain[0] = self._objective_gain()
-        x.hint[:] = self._hint(x.gain[0])
+        x.informed[:] = self._informed(x.gain[0])
         weights = np.concatenate([[objective.reward], -objective.costs])
         search_kernels.retarget(x, self.store, self.plans, weights, self.model.discount, _ROUNDS)
         self.slack = self._slack()
@@ -271,7 +271,7 @@ class Engine:
         m = self.ordered.arrays
         return np.asarray(self.objective.reward * m.reward - np.tensordot(self.objective.costs, m.cost, axes=1))
 
-    def _hint(self, gain: FloatArray) -> FloatArray:
+    def _informed(self, gain: FloatArray) -> FloatArray:
         """Vectors [S, A] that bound the value of a gain from above."""
         target = self.ordered._changed(arrays=self.ordered.arrays._replace(reward=gain))
         return np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target)

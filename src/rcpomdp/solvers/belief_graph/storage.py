@@ -19,11 +19,11 @@ _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
 _BELIEFS, _EDGES, _PLANS, _LINKS = 1024, 4096, 1024, 4096  # room to begin with
 _LARGE = 1 << 28  # bytes from which on arrays grow by a sixteenth only: what is added is written to
-_PER_BELIEF = ("info", "q_hi", "hint", "gain", "edge", "degree", "point", "older")
+_PER_BELIEF = ("info", "q_hi", "informed", "gain", "edge", "degree", "point", "older")
 
 
-def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatArray, merge: bool = True) -> Space:
-    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``hint [S, A]``."""
+def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, informed: FloatArray, merge: bool = True) -> Space:
+    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``informed [S, A]``."""
     m, n_classes = model.arrays, classes.n_classes
     class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
     seen_ptr = np.zeros(n_classes * model.n_actions + 1, dtype=np.int64)
@@ -39,7 +39,7 @@ def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, hint: FloatAr
         seen_ptr=seen_ptr,
         seen_obs=seen_obs,
         seen_class=seen_class,
-        hint=hint,
+        informed=informed,
         gain=gain,
         peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
         merge=bool(merge),
@@ -63,12 +63,12 @@ def build_scratch(x: Space) -> Scratch:
 
 def build_store(x: Space) -> Store:
     """A store without beliefs."""
-    n_actions, largest = x.hint.shape[1], int(np.diff(x.start).max())
+    n_actions, largest = x.informed.shape[1], int(np.diff(x.start).max())
     entries = _BELIEFS + 8 * largest
     return Store(
         info=np.zeros(_BELIEFS, dtype=BELIEF),
         q_hi=np.empty((_BELIEFS, n_actions)),
-        hint=np.empty((_BELIEFS, n_actions)),
+        informed=np.empty((_BELIEFS, n_actions)),
         gain=np.empty((_BELIEFS, n_actions)),
         edge=np.empty((_BELIEFS, n_actions), dtype=np.int64),
         degree=np.zeros((_BELIEFS, n_actions), dtype=np.int64),

@@ -86,12 +86,12 @@ class InformedBounds:
         found = tib_over_levels(model, gain, levels, self._one_step, effort)
         return found.corner, found.q
 
-    def over_budgets(self, gain: FloatArray, budget: FloatArray, worth: float) -> list[Table]:
-        """For each limited cost, a bound over its levels; having budgets is worth no more than `worth` at the root."""
+    def over_budgets(self, gain: FloatArray, budget: FloatArray, allowance: float) -> list[Table]:
+        """Bounds over the levels of each limited cost; budgets are worth no more than `allowance` at the root."""
         limited = np.flatnonzero(self.space.limited).tolist()
-        return [self._over_budget(gain, float(budget[k]), k, worth, 1.0 / len(limited)) for k in limited]
+        return [self._over_budget(gain, float(budget[k]), k, allowance, 1.0 / len(limited)) for k in limited]
 
-    def _over_budget(self, gain: FloatArray, budget: float, k: int, worth: float, share: float) -> Table:
+    def _over_budget(self, gain: FloatArray, budget: float, k: int, allowance: float, share: float) -> Table:
         """A bound over the levels of one budget, with the multiplier for which it is least at the root."""
         cost, cap = self.model.cost[k], float(self.space.cap[k])
         coarse = self._levels(budget, cap, k, 1.0)
@@ -107,8 +107,10 @@ class InformedBounds:
                 tried[multiplier] = float((b0[support] @ vectors[at][support]).max()) + multiplier * budget
             return tried[multiplier]
 
-        shares = _SHARES if budget > _NOTHING * cap and worth > 0 else (0.0,)  # a multiplier of next to nothing is huge
-        best = min((part * worth / max(budget, 1e-300) for part in shares), key=value)
+        shares = (
+            _SHARES if budget > _NOTHING * cap and allowance > 0 else (0.0,)
+        )  # a multiplier of next to nothing is huge
+        best = min((part * allowance / max(budget, 1e-300) for part in shares), key=value)
         best = min((best, best / _FINER, best * _FINER), key=value)
         kind, fine = self._affordable(share, budget, cap, k)
         corner, delayed = self._bound(gain - best * cost, fine, kind, Effort(deadline=self.over, relative=_RELATIVE))

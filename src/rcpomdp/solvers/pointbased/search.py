@@ -161,7 +161,7 @@ class PointBasedSearch:
         blind = self.parts.plans.value[: x.gain.size]
         finite = f.corner[np.isfinite(f.corner)]
         highest, lowest = float(finite.max()), float(blind.min())
-        largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + self._most_priced
+        largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + self._largest_allowance
         return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
 
     @property
@@ -170,11 +170,11 @@ class PointBasedSearch:
         corner = self.parts.informed.corner
         if not np.isfinite(self.parts.levels.tiny).any():
             return 0.0
-        span = float(corner[np.isfinite(corner)].max()) - self.parts.space.worst + self._most_priced
+        span = float(corner[np.isfinite(corner)].max()) - self.parts.space.worst + self._largest_allowance
         return _LATE * span
 
     @property
-    def _most_priced(self) -> float:
+    def _largest_allowance(self) -> float:
         """The largest λ·d."""
         return float((self.parts.informed.multiplier @ np.where(self.limited, self.cap, 0.0)).max())
 

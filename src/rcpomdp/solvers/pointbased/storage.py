@@ -84,7 +84,7 @@ def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scra
         spare=np.empty(k),
         unlimited=np.full(k, np.inf),
         sums=np.empty((0, 0)),
-        worth=np.empty((n_modes - 1, 0)),
+        allowance=np.empty((n_modes - 1, 0)),
         to=np.empty(0, dtype=np.int64),
         path=np.empty(depth, dtype=np.int64),
         level=np.empty(depth, dtype=np.int64),
@@ -100,7 +100,7 @@ def level_scratch(scratch: a.Scratch, levels: a.Levels) -> a.Scratch:
     n = levels.after.shape[1]
     return scratch._replace(
         sums=np.empty((4, n)),
-        worth=np.empty((len(scratch.worth), n)),
+        allowance=np.empty((len(scratch.allowance), n)),
         to=np.empty(n, dtype=np.int64),
     )
 
