@@ -638,12 +638,12 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
         ([[0, 7, 0], [5, 9, 1]], 5, [False, True], [0, 5]),
     ],
 )
-def test_prices_in_closed_form(
-    totals: list[list[float]], best: float, limited: list[bool], prices: list[float]
+def test_multipliers_in_closed_form(
+    totals: list[list[float]], best: float, limited: list[bool], multipliers: list[float]
 ) -> None:
     found = dual_multipliers(np.array(totals, dtype=float), best, np.array(limited))
     assert found is not None
-    np.testing.assert_allclose(found, prices, rtol=1e-6)
+    np.testing.assert_allclose(found, multipliers, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,47 @@ def follow_best(
 
 
 @kernel
+def evaluate(
+    gain: FloatArray,
+    first: IntArray,
+    link: IntArray,
+    chance: FloatArray,
+    discount: float,
+    exact: float,
+    total: FloatArray,
+    sure: FloatArray,
+) -> None:
+    """Write ``total = gain + γ Σ p total'`` and ``sure = C + γ max sure'`` of a graph, from 0 on.
+
+    Nodes are taken from the last to the first, as most are followed by later ones. What is rare leaves the expectation
+    long before it leaves the worst history: all of it must be settled.
+    """
+    n, columns = gain.shape
+    settled = False
+    while not settled:
+        change, largest = np.zeros(2 * columns - 1), np.zeros(2 * columns - 1)
+        for i in range(n - 1, -1, -1):
+            for k in range(columns):
+                value, worst = 0.0, 0.0
+                for e in range(first[i], first[i + 1]):
+                    value += chance[e] * total[link[e], k]
+                    if k > 0:
+                        worst = max(worst, sure[link[e], k - 1])
+                value = gain[i, k] + discount * value
+                change[k] = max(change[k], abs(value - total[i, k]))
+                largest[k] = max(largest[k], abs(value))
+                total[i, k] = value
+                if k > 0:
+                    worst = gain[i, k] + discount * worst
+                    change[columns + k - 1] = max(change[columns + k - 1], abs(worst - sure[i, k - 1]))
+                    largest[columns + k - 1] = max(largest[columns + k - 1], abs(worst))
+                    sure[i, k - 1] = worst
+        settled = True
+        for k in range(change.size):
+            settled = settled and change[k] <= exact * largest[k]
+
+
+@kernel
 def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
     """Raise what actions need, ``C(b, a) + γ max_o min_a' need(b', a')``, from what is there."""
     n_actions = mdp.reward.shape[1]
