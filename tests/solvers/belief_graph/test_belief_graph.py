@@ -152,7 +152,7 @@ def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None
     attained = (points @ reference.point_vectors(found.case, found.gain, points, sweeps=70).T).max(axis=1)
     assert attained[0] <= engine.upper + 1e-9
     assert attained[0] >= engine.lower - 0.05
-    assert engine.upper - engine.lower <= 0.3
+    assert engine.upper - engine.lower <= 0.5
     assert (attained <= found.info["upper"][:150] + 1e-9).all()
 
 
