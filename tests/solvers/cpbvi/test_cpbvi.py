@@ -252,3 +252,16 @@ def test_what_is_no_policy_is_refused() -> None:
     ):
         with pytest.raises(rc.PolicyError, match=sentence):
             BudgetedAlphaPolicy(model, *arguments)
+
+
+@pytest.mark.parametrize("solver", ["cpbvi", "cpbvi-d"])
+def test_memory_is_limited(solver: str) -> None:
+    """Points that do not fit are not made, and vectors that do not fit are not backed up."""
+    model = rc.problems.make("tiger")
+    usual = rc.solve(model, solver)
+    few = rc.solve(model, solver, memory_limit=100.0)
+    assert (few.status, few.trace[-1].trials, few.trace[-1].beliefs) == ("memory limit", 0, 6)
+    some = rc.solve(model, solver, memory_limit=20_000.0)
+    assert some.status == "memory limit"
+    assert 0 < some.trace[-1].trials < usual.trace[-1].trials
+    assert some.trace[-1].beliefs == usual.trace[-1].beliefs
