@@ -67,7 +67,7 @@ def outcome(case: Case) -> list[tuple[str, str, str]]:
 
     # The file keeps what is claimed and how to build the model again: `rcpomdp verify FILE` needs nothing else.
     path = FOLDER / f"{case.problem}-{next(iter(case.parameters.values())):g}.rcp"
-    rc.save_policy(path, result.policy, model, result.summary(), {"name": case.problem, "parameters": case.parameters})
+    result.save(path, model, {"name": case.problem, "parameters": case.parameters})
 
     policy = rc.load_policy(path, model)
     check = rc.verify(model, policy, rc.policy_info(path)["claims"])

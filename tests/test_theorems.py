@@ -17,6 +17,7 @@ import rcpomdp as rc
 from rcpomdp.solvers.arcs.search import ArcsOptions
 from reference import branches, dense
 from strategies import Dense, random_belief, random_model
+from work import AMPLE
 
 ROUNDING = 1e-12
 History = tuple[tuple[int, int], ...]  # (action, observation) of each step
@@ -220,7 +221,7 @@ def test_the_best_admissible_tree_is_what_arcs_finds(seed: int, n_costs: int) ->
     walked = [unroll(case, behaviour(tree, 2), 3) for tree in listed]
     for budget in some_budgets(case, walked, rng, 5):
         best = max((found[-1].reward for found in walked if never_overspends(found, budget)), default=-np.inf)
-        result = rc.solve(case.model.with_budget(budget), "arcs", epsilon=1e-6, time_limit=5)
+        result = rc.solve(case.model.with_budget(budget), "arcs", epsilon=1e-6, time_limit=AMPLE)
         if best == -np.inf:
             assert (result.status, result.admissible) == ("infeasible", False)
         else:
@@ -340,7 +341,7 @@ def test_a_backup_keeps_the_optimum_and_admissibility(seed: int, n_costs: int) -
             front, weight = following, weight * case.model.discount
             assert all((node.left >= -1e-9).all() for _, node in front)
         assert total == pytest.approx(values[id(root)][0], abs=1e-9)
-        result = rc.solve(case.model.with_budget(np.maximum(budget, 0)), "arcs", epsilon=1e-6, time_limit=5)
+        result = rc.solve(case.model.with_budget(np.maximum(budget, 0)), "arcs", epsilon=1e-6, time_limit=AMPLE)
         assert result.lower - 1e-8 <= total <= result.upper + 1e-8
     assert feasible >= 2
 
@@ -477,7 +478,7 @@ def test_backups_contract_to_one_fixed_point(rest_cost: float) -> None:
     assert np.ptp(fixed[0][inside[0]]) > 1  # the budget matters
     # The fixed point is the optimum.
     for d in range(0, len(g.left), 9):
-        result = rc.solve(case.model.with_budget(g.left[d]), "arcs", epsilon=1e-4, time_limit=5)
+        result = rc.solve(case.model.with_budget(g.left[d]), "arcs", epsilon=1e-4, time_limit=AMPLE)
         assert (result.status, result.admissible) == (("optimal", True) if inside[0, d] else ("infeasible", False))
         if inside[0, d]:
             assert result.lower - 1e-8 <= fixed[0, d] <= result.upper + 1e-8
@@ -579,7 +580,7 @@ def test_pruning_by_what_is_needed_changes_no_optimum(seed: int) -> None:
     for budget in some_budgets(case, walked, rng, 4):
         model = case.model.with_budget(budget)
         found = [
-            rc.solve(model, "arcs", epsilon=1e-4, time_limit=5, options=ArcsOptions(needs=needs))
+            rc.solve(model, "arcs", epsilon=1e-4, time_limit=AMPLE, options=ArcsOptions(needs=needs))
             for needs in (True, False)
         ]
         assert found[0].status == found[1].status in {"optimal", "infeasible"}

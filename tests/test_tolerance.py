@@ -22,6 +22,7 @@ from rcpomdp.testing import truth
 from rcpomdp.testing.broken import RuleError
 from rcpomdp.tolerance import spending_limit
 from strategies import Dense, cpomdps, random_model
+from work import AMPLE
 
 SCALES = (2.0**-40, 1e-12, 1e9)
 RARE = 5e-10
@@ -233,7 +234,7 @@ def test_a_mixture_spends_nothing_of_a_budget_of_0(unit: float, small: float) ->
 def test_the_unit_of_costs_decides_nothing(problem: str, solver: str, unit: float) -> None:
     model = rc.problems.make(problem)
     other = in_units(model, unit)
-    result, again = (rc.solve(m, solver, time_limit=5) for m in (model, other))
+    result, again = (rc.solve(m, solver, time_limit=AMPLE) for m in (model, other))
     assert again.status == result.status
     for bound in ("lower", "upper", "reward"):
         assert getattr(again, bound) == pytest.approx(getattr(result, bound), abs=1e-5)

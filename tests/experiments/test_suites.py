@@ -13,9 +13,9 @@ from rcpomdp import problems
 from rcpomdp.errors import InputError
 from rcpomdp.experiments import suites
 from rcpomdp.experiments.report import paper
-from rcpomdp.experiments.run.cell import arcs_options
 from rcpomdp.experiments.run.store import canonical
 from rcpomdp.solvers import registry
+from rcpomdp.solvers.arcs.search import ArcsOptions
 
 TABLES = Path(paper.__file__).with_name("paper_tables.csv")
 
@@ -84,9 +84,9 @@ def test_cells_name_problems_solvers_and_options_that_exist(name: str) -> None:
     assert [position for position, _ in asked] == list(range(len(asked)))
     for _, cell in asked:
         assert cell.suite == name
-        assert set(cell.options) <= set(registry.options(cell.solver))
+        assert set(cell.options) <= set(registry.get(cell.solver).options)
         assert set(cell.parameters) <= set(problems.get(cell.problem).parameters)
-        arcs_options(cell.options.get("options", {}))
+        ArcsOptions.of(cell.options.get("options", {}))
     assert all(cell.solver in {"sarsop", "cgcp", "arcs"} for _, cell in asked) or name in ("smoke", *paper._TABLES)
 
 

@@ -14,6 +14,7 @@ from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers.cgcp.solve import cgcp
 from rcpomdp.solvers.exp_gradient import exp_gradient, prices
 from strategies import Dense, random_model
+from work import AMPLE
 
 
 def check_result(case: Dense, result: Result) -> None:
@@ -123,8 +124,8 @@ def test_bounds_agree_with_column_generation(seed: int) -> None:
     case = random_model(
         rng, 3, 2, 2, n_costs, n_free_actions=seed % 2, discount=0.8, budget=rng.uniform(0.2, 4, n_costs)
     )
-    expected = cgcp(case.model, epsilon=1e-2, time_limit=3)
-    result = exp_gradient(case.model, iterations=30, time_limit=3, epsilon=1e-2)
+    expected = cgcp(case.model, epsilon=1e-2, time_limit=AMPLE)
+    result = exp_gradient(case.model, iterations=30, time_limit=AMPLE, epsilon=1e-2)
     check_result(case, result)
     assert (result.status == "infeasible") == (expected.status == "infeasible")
     if result.status == "infeasible":

@@ -13,7 +13,8 @@ import pytest
 import rcpomdp as rc
 from rcpomdp import _plugins, cli
 from rcpomdp.errors import InputError
-from rcpomdp.solvers import SOLVERS, register, registry
+from rcpomdp.solvers import SOLVERS, Criterion, declare, register, registry
+from rcpomdp.solvers.arcs.solve import VARIANTS
 from rcpomdp.solvers.sarsop import sarsop
 
 HERE = __name__
@@ -57,20 +58,69 @@ NUMBER = 7
 
 def test_every_built_in_solver_can_be_found_and_says_what_it_guarantees() -> None:
     assert registry.names() == list(SOLVERS)
-    for name, (summary, _) in SOLVERS.items():
-        assert callable(registry.get(name))
-        assert {"time_limit", "progress"} <= registry.options(name).keys()
-        assert summary
-        assert "\n" not in summary
+    for name, solver in SOLVERS.items():
+        assert registry.get(name) is solver
+        assert (solver.name, solver.origin, solver.error) == (name, None, None)
+        assert callable(solver.run)
+        assert solver.summary
+        assert "\n" not in solver.summary
+        assert solver.criterion is not None
     assert {"arcs", "sarsop", "cpbvi", "cpbvi-d"} <= SOLVERS.keys()
-    assert set(registry.ONLINE) <= SOLVERS.keys()
+    assert registry.DEFAULT in SOLVERS
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_built_in_solver_has_the_same_first_options(name: str) -> None:
+    defaults = {key: parameter.default for key, parameter in registry.get(name).options.items()}
+    alike = {"epsilon": 1e-3, "time_limit": None, "memory_limit": 8e9, "seed": 0, "progress": None}
+    assert {key: defaults[key] for key in alike} == alike
+    assert str(defaults.get("variant", "")) == "".join(SOLVERS[name].variants[:1])
+    doc = SOLVERS[name].run.__doc__ or ""
+    assert all(f"    {key} : " in doc for key in alike) or name == "cpbvi-d"  # whose parameters are those of cpbvi
+
+
+def test_variants_are_those_that_arcs_knows() -> None:
+    assert SOLVERS["arcs"].variants == VARIANTS
+
+
+def test_solvers_of_others_declare_what_they_are(monkeypatch, run) -> None:
+    @declare(criterion="none", online=True, randomised=True, bounds=False, variants=("a", "b"))
+    def odd(model, *, variant="a"):
+        """Odd."""
+        return sarsop(model)
+
+    register("odd", odd)
+    register("quick", quick)
+    told = registry.get("odd")
+    assert (told.criterion, told.online, told.randomised) == (Criterion.NO_BUDGET, True, True)
+    assert (told.bounds, told.variants, told.run) == (False, ("a", "b"), odd)
+    told = registry.get("quick")
+    assert (told.criterion, told.online, told.randomised, told.bounds, told.variants) == (None, False, False, True, ())
+    assert (registry.criterion("odd"), registry.criterion("quick"), registry.criterion("gone")) == ("none", None, None)
+    with pytest.raises(InputError, match="^a criterion is one of 'every history', 'expectation', 'none', not 'mine'$"):
+        declare(criterion="mine")
+    rows = {row["name"]: row for row in json.loads(run("solvers", "--json").out)}
+    traits = ("criterion", "online", "randomised", "bounds", "variants")
+    assert [rows["odd"][trait] for trait in traits] == ["none", True, True, False, ["a", "b"]]
+    assert [rows["arcs"][trait] for trait in traits] == ["every history", False, False, True, ["levels", "paper"]]
+    listed = run("solvers").out
+    assert "odd: Odd\n    no budget; no bounds; randomised policy; solves while it runs; variants a, b\n" in listed
+    assert "roughly\n    budget not told; bounds; deterministic policy\n" in listed
+    ran = run("solve", "tiger", "--solver", "odd")
+    assert "is above its budget: odd does not look at budgets" in ran.err
+    ran = run("solve", "tiger", "--solver", "odd", "--out", "x.rcp")
+    assert (ran.code, ran.err) == (
+        2,
+        "rcpomdp: the policy of odd solves while it runs, and cannot be saved; simulate it with --runs\n",
+    )
 
 
 def test_a_plug_in_is_listed_and_run(monkeypatch, capsys) -> None:
     offer(monkeypatch, entry("quick", f"{HERE}:quick"), entry("tiger", f"{HERE}:quick", group="rcpomdp.problems"))
     assert registry.names() == [*SOLVERS, "quick"]
     listed = {line.name: line for line in registry.catalogue()}
-    assert listed["quick"] == ("quick", "Optimum without budgets, roughly", "cavers", None)
+    listing = listed["quick"]
+    assert (listing.summary, listing.origin, listing.error) == ("Optimum without budgets, roughly", "cavers", None)
     model = rc.problems.make("tiger")
     assert rc.solve(model, "quick", epsilon=1).status == "optimal"
     with pytest.raises(InputError, match="^solver 'quick' has no option 'epsilom'; did you mean 'epsilon'\\?$"):
@@ -121,7 +171,7 @@ def test_a_broken_plug_in_is_listed_with_its_error_and_harms_nobody(monkeypatch,
 def test_names_of_built_in_solvers_are_not_for_others(monkeypatch) -> None:
     offer(monkeypatch, entry("arcs", f"{HERE}:quick"))
     assert registry.names() == list(SOLVERS)
-    assert registry.get("arcs").__module__ == "rcpomdp.solvers.arcs.solve"
+    assert registry.get("arcs").run.__module__ == "rcpomdp.solvers.arcs.solve"
     built_in, clash = [line for line in registry.catalogue() if line.name == "arcs"]
     assert built_in.error is None
     assert clash.error == "solver 'arcs' is built in; plug-in 'cavers' must choose another name"

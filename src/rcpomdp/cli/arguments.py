@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from .. import problems
@@ -81,21 +80,6 @@ def options(given: list[str] | None, flags: dict[str, Any]) -> dict[str, Any]:
 
 
 _PYTHON_ONLY = ("progress", "options")  # a function, and a record of switches
-
-
-def default_solver() -> str:
-    """The solver that is meant if none is named: the one that keeps budgets, where it is there."""
-    from ..solvers import SOLVERS
-
-    return "arcs" if "arcs" in SOLVERS else next(iter(SOLVERS))
-
-
-def default_option(solver: str, option: str) -> Any:
-    """What a solver's option is unless given; None if it has no such option, or no default."""
-    from ..solvers import registry
-
-    known = registry.options(solver)
-    return known[option].default if option in known and known[option].default is not Parameter.empty else None
 
 
 def _made(problem: str, given: dict[str, Any]) -> CPOMDP:

@@ -15,7 +15,7 @@ from .output import live_bounds, print_json, progress_bar, simulation_table, sol
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
-    from ..solvers import Result
+    from ..solvers import Result, Solver
 
 
 @app.command("solve")
@@ -54,16 +54,15 @@ def _solve(
     """Solve a problem: bounds on the optimum, and a policy."""
     model = arguments.model(problem, param, budget)
     announce_compilation()
-    from ..io import save_policy
     from ..io.atomic import check_writable
     from ..io.policy.file import check_ending
-    from ..solvers import ONLINE, registry, solve
+    from ..solvers import registry, solve
 
-    solver = solver or arguments.default_solver()
+    chosen = registry.get(solver or registry.DEFAULT)
     if out is not None:
-        if solver in ONLINE:
+        if chosen.online:
             raise InputError(
-                f"the policy of {solver} solves while it runs, and cannot be saved; simulate it with --runs"
+                f"the policy of {chosen.name} solves while it runs, and cannot be saved; simulate it with --runs"
             )
         check_ending(out)
         check_writable(out)
@@ -77,15 +76,12 @@ def _solve(
     }
     options = arguments.options(option, flags)
     with live_bounds(problem) as progress:
-        shown = {"progress": progress} if "progress" in registry.options(solver) else {}
-        result = solve(model, solver, **options, **shown)
-    goal = options.get("epsilon", arguments.default_option(solver, "epsilon"))
-    summary = {"problem": problem, **result.summary(), "epsilon": goal, "time_limit": time_limit}
+        shown = {"progress": progress} if "progress" in chosen.options else {}
+        result = solve(model, chosen.name, **options, **shown)
+    summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary["budget"] = [finite(limit) for limit in model.budget]
     if out is not None:
-        claims = {key: summary[key] for key in _CLAIMS if key in summary} | {"options": options}
-        recipe = {"name": problem, "parameters": arguments.parameters(param)}
-        save_policy(out, result.policy, model, claims, recipe)
+        result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
         unproven = (
             "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
         )
@@ -103,23 +99,17 @@ def _solve(
         if simulation is not None:
             print(f"\n{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
-    raise typer.Exit(_judge(result, model, goal))
+    raise typer.Exit(_judge(result, model, chosen))
 
 
-# What a policy file says of its policy.
-_CLAIMS = (
-    *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
-    *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
-    "standard_error",
-)
-
-
-def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
+def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
     """Say what a result leaves to be desired, and return the exit code."""
+    from ..solvers import Criterion
+
     if result.admissible is None:
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
             if cost > limit:
-                why = ": sarsop does not look at budgets" if result.solver == "sarsop" else ""
+                why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
                 say(f"{name} {cost:.6g} is above its budget{why}")
     elif not result.admissible and result.status != "infeasible":
         steps = f", only for {result.horizon} steps" if result.horizon else ""
@@ -142,6 +132,6 @@ def _judge(result: Result, model: CPOMDP, epsilon: float | None) -> int:
     elif result.lower == -math.inf:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:
-        found = f"the gap is {result.gap:.3g}" + ("" if epsilon is None else f", above {epsilon:g}")
+        found = f"the gap is {result.gap:.3g}" + ("" if result.epsilon is None else f", above {result.epsilon:g}")
         found += "; -o iterations=N allows more" if result.status == "iteration limit" else ""
     return complain(f"{result.status}: {found}", STOPPED)

@@ -14,25 +14,25 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, did_you_mean
 from ..problems.layouts import LAYOUTS
+from ..solvers import registry
 from .report.paper import LONGER
 from .run.record import Cell
 from .run.store import Asked
 
-RUNS, CLOSED_LOOP_RUNS, STEPS = 1000, 100, 20
+RUNS, ONLINE_RUNS, STEPS = 1000, 100, 20
 LIMIT, LONGER_LIMIT = 300.0, 1000.0  # seconds
 LONGEST = 1e9  # seconds, 30 years: much more cannot be scaled or waited for
 
-CLOSED_LOOP = "CGCP-CL"
-ALGORITHMS = {  # as the paper calls them, and as the registry does
+ALGORITHMS = {  # as the paper calls them, and as the registry does; what follows a comma is a change to one
     "CGCP": "cgcp",
-    CLOSED_LOOP: "cgcp-cl",
+    "CGCP-CL": "cgcp-cl",
     "CPBVI": "cpbvi",
     "CPBVI-D": "cpbvi-d",
     "Exp-Gradient": "exp-gradient",
     "ARCS": "arcs",
     "SARSOP": "sarsop",
 }
-TABLE = ("CGCP", CLOSED_LOOP, "CPBVI", "CPBVI-D", "Exp-Gradient", "ARCS")
+TABLE = ("CGCP", "CGCP-CL", "CPBVI", "CPBVI-D", "Exp-Gradient", "ARCS")
 AS_PUBLISHED = "ARCS, as published"
 WITH_PATHS = ("tunnels",)  # problems whose runs are kept state by state, for the figure
 
@@ -147,7 +147,7 @@ def cells(
     for position, cell in enumerate(suite.cells()):
         limit = cell.time_limit * scale
         options = cell.options
-        if cell.solver == "cgcp-cl":
+        if registry.get(cell.solver).online:
             options = {"step_time": limit if step_time is None else step_time, **options}
         for seed in range(seeds):
             asked.append(Asked(position, replace(cell, time_limit=limit, options=options, seed=seed)))
@@ -180,10 +180,11 @@ def _cell(
     runs: int = RUNS,
 ) -> Cell:
     title, problem, budget, parameters = place
-    solver = ALGORITHMS.get(algorithm, "arcs")
+    solver = ALGORITHMS[algorithm.partition(",")[0]]
+    if registry.get(solver).online:
+        runs = min(runs, ONLINE_RUNS)
     return Cell(
-        *(suite, title, problem, parameters, [budget], algorithm, solver, options or {}, limit),
-        *(min(runs, CLOSED_LOOP_RUNS) if algorithm == CLOSED_LOOP else runs, STEPS, 0),
+        suite, title, problem, parameters, [budget], algorithm, solver, options or {}, limit, runs, STEPS, seed=0
     )
 
 
@@ -244,8 +245,8 @@ def _smoke() -> list[Cell]:
     made = [
         _cell("smoke", place, algorithm, SMOKE_OPTIONS.get(algorithm), SMOKE_LIMIT, SMOKE_RUNS)
         for place in SMOKE
-        for algorithm in ALGORITHMS
-        if algorithm != CLOSED_LOOP or place is CE
+        for algorithm, solver in ALGORITHMS.items()
+        if not registry.get(solver).online or place is CE
     ]
     return [*made, _cell("smoke", CE, AS_PUBLISHED, {"variant": "paper", "epsilon": 0.01}, SMOKE_LIMIT, SMOKE_RUNS)]
 

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import NoneType
 from typing import Any
+
+import numpy as np
 
 from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import registry
-from .registry import ONLINE, SOLVERS, register
+from .registry import DEFAULT, SOLVERS, Criterion, Solver, declare, register
 from .result import Result, TracePoint
 
-__all__ = ["ONLINE", "SOLVERS", "Result", "TracePoint", "register", "solve"]
+__all__ = ["SOLVERS", "Criterion", "Result", "Solver", "TracePoint", "declare", "register", "solve"]
+
+_HELD = (NoneType, bool, int, float, str, list, tuple, Mapping, np.ndarray, np.generic)  # by a policy file
 
 
-def solve(model: CPOMDP, solver: str = "arcs", **options: Any) -> Result:
+def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
     """Run a solver by name; `rcpomdp solvers` lists them.
 
-    Options are the solver's own. Of all: ``time_limit`` in seconds; ``progress``, a function called with the bounds now
-    and then. Of most: ``epsilon=1e-3``, the absolute gap to stop at; ``memory_limit`` in bytes. "arcs" (see
-    `rcpomdp.solvers.arcs.arcs`) has ``variant="levels"`` or ``"paper"`` and ``seed``; "sarsop" (see
-    `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp" and
-    "exp-gradient" have ``iterations``; "cgcp-cl" has ``step_time`` and ``seed``; "cpbvi" and "cpbvi-d" have
-    ``beliefs``, ``iterations`` and ``seed``.
+    Options are the solver's own. Of all that are built in: ``epsilon=1e-3``, the absolute gap to stop at;
+    ``time_limit`` in seconds; ``memory_limit`` in bytes; ``seed``; ``progress``, a function called with the bounds now
+    and then. Besides, "arcs" (see `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop"
+    (see `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp"
+    and "exp-gradient" have ``iterations``; "cgcp-cl" has ``step_time``; "cpbvi" and "cpbvi-d" have ``beliefs`` and
+    ``iterations``.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
-    run, known = registry.get(solver), registry.options(solver)
+    chosen = registry.get(solver)
+    known = chosen.options
     for option in options:
         if option not in known:
             raise InputError(f"solver {solver!r} has no option {option!r}{did_you_mean(option, known)}")
-    result = run(model, **options)
+    result = chosen.run(model, **options)
     if not isinstance(result, Result):
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
-    return result
+    held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
+    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held)

@@ -1,41 +1,17 @@
-"""When solvers stop: limits that callers give, and time cut into slices."""
+"""When solvers stop: time cut into slices, and patience that ends."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-
-from ..errors import InputError
 
 _SLICE = 0.05  # seconds between looks at the clock
 _FIRST_WORK = 200_000  # elementary steps of the first slice
 _PATIENCE = 50  # slices without any change before the target is sharpened
 _SHARPEST = 1e-3
-
-
-def check_limits(epsilon: Any, time_limit: Any, memory_limit: Any) -> None:
-    """Refuse limits that make no sense."""
-    if not is_number(epsilon) or not epsilon >= 0:
-        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
-    if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
-        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
-    if not is_number(memory_limit) or not memory_limit > 0:
-        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, which a truth value is not."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def check_whole(value: Any, what: str, least: int) -> None:
-    """Refuse what is no whole number of at least some size."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
 
 
 class Slices:

@@ -37,7 +37,8 @@ from . import sarsop as unconstrained
 from .belief_graph.search import Engine, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
-from .clock import Slices, check_limits, check_whole, is_number
+from .checks import check_common, check_whole, is_number
+from .clock import Slices
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
@@ -54,21 +55,23 @@ def exp_gradient(
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
     iterations: int = 1000,
     bound: float | None = None,
-    progress: Callable[[TracePoint], None] | None = None,
 ) -> Result:
     """Solve the C-POMDP approximately: the budgets hold in expectation, up to the regret.
 
     Parameters
     ----------
-    epsilon : gap to which each price is answered
+    epsilon : gap to which each price is answered; the mixture's own bounds may end further apart
     time_limit : seconds of set-up and search, shared out evenly over the rounds; None is unlimited
     memory_limit : bytes that beliefs and plans may take
+    seed : of nothing, for there are no random choices; the policy draws when it runs
+    progress : called with the bounds now and then
     iterations : rounds K. If the time limit leaves little for each there are fewer to begin with, and then as many
         again, with the rate of their number in all, as long as time lasts
     bound : B, the largest price of each cost; found from the problem unless given
-    progress : called with the bounds now and then
 
     An interrupt (Ctrl-C) returns the mixture of the rounds done by then.
 
@@ -77,7 +80,7 @@ def exp_gradient(
     >>> bool(1.4 < result.reward < 1.601 < result.upper), bool(result.cost[0] < 1)
     (True, True)
     """
-    check_limits(epsilon, time_limit, memory_limit)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the prices must be above 0, not {bound!r}")
@@ -251,19 +254,15 @@ class Game:
         if status == INFEASIBLE:
             pricing.upper = -np.inf
         pricing.trace.append(pricing.point())
-        return Result(
-            solver="exp-gradient",
-            objective="reward",
-            status=status,
-            lower=pricing.lower,
-            upper=pricing.upper,
+        return Result.of_search(
+            "exp-gradient",
+            status,
+            pricing.trace,
+            self.clock.setup_seconds,
+            policy=mixture_policy(engine, used.tolist(), weights[used]),
             reward=mixture.reward,
             cost=mixture.cost,
             sure_cost=np.max([engine.totals(int(plan))[2] for plan in used], axis=0),
-            policy=mixture_policy(engine, used.tolist(), weights[used]),
-            seconds=pricing.trace[-1].seconds,
-            setup_seconds=self.clock.setup_seconds,
-            trace=pricing.trace,
             suffices=mixture.cost if status == INFEASIBLE else None,
             needed=self.needed if status == INFEASIBLE else None,
         )

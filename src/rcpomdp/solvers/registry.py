@@ -1,9 +1,9 @@
 """Solvers by name: those built in, those that plug-ins offer, those registered in this process.
 
 A solver is a function ``f(model, *, option=default, ...) -> Result``; the first line of its docstring says what it
-guarantees. A plug-in is an entry point of the group "rcpomdp.solvers" that loads to one. It is loaded when it is asked
-for, and one that cannot be loaded does not stand in the way of the others. Built-in names are not for others to take.
-`docs/solvers.md` tells how to write one.
+guarantees, and `declare` what it is. A plug-in is an entry point of the group "rcpomdp.solvers" that loads to one. It
+is loaded when it is asked for, and one that cannot be loaded does not stand in the way of the others. Built-in names
+are not for others to take. `docs/solvers.md` tells how to write one.
 """
 
 from __future__ import annotations
@@ -11,38 +11,169 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from .. import _plugins
 from ..errors import InputError, did_you_mean
 from .result import Result
 
 GROUP = "rcpomdp.solvers"
-
-# What each solver is, and the function that runs it.
-SOLVERS = {
-    "arcs": ("optimum under budgets that hold in every history, with bounds and a proof", ".arcs.solve:arcs"),
-    "cgcp": ("optimum under budgets that hold in expectation, with bounds", ".cgcp.solve:cgcp"),
-    "cgcp-cl": ("the same solved anew at each step of a run, with bounds on the first", ".cgcp.closed_loop:cgcp_cl"),
-    "exp-gradient": ("a mixture near that optimum, and an upper bound on it", ".exp_gradient:exp_gradient"),
-    "cpbvi": ("a randomised policy for budgets in expectation, without bounds or promises", ".cpbvi.solve:cpbvi"),
-    "cpbvi-d": ("a deterministic policy of the same kind, without bounds or promises", ".cpbvi.solve:cpbvi_d"),
-    "sarsop": ("optimum of the POMDP without budgets, with bounds", ".sarsop:sarsop"),
-}
-ONLINE = ("cgcp-cl",)  # solvers whose policies solve while they run
-_registered: dict[str, Callable[..., Result]] = {}
+DEFAULT = "arcs"  # the solver that is meant if none is named
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_F = TypeVar("_F", bound=Callable[..., Result])
 
 
-class Listed(NamedTuple):
-    """One line of the catalogue."""
+class Criterion(StrEnum):
+    """Where the optimum that a solver seeks keeps the budget."""
+
+    EVERY_HISTORY = "every history"
+    EXPECTATION = "expectation"
+    NO_BUDGET = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """Facts about a solver that hold whatever its options are."""
+
+    criterion: Criterion | None = None  # None: it does not say
+    online: bool = False  # its policies solve while they run: they cannot be saved, and the clock decides what they do
+    randomised: bool = False  # its policies draw at random
+    bounds: bool = True  # it bounds the optimum
+    variants: tuple[str, ...] = ()  # values of its option "variant", the default first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver(Traits):
+    """One entry of the catalogue."""
 
     name: str
     summary: str  # what it guarantees
-    origin: str | None  # the plug-in it comes from; None if it is built in or registered
-    error: str | None  # why it cannot be used
+    function: Callable[..., Result] | str  # or where to import it from, as "module:name"
+    origin: str | None = None  # the plug-in it comes from; None if it is built in or registered
+    error: str | None = None  # why it cannot be used
+
+    @property
+    def run(self) -> Callable[..., Result]:
+        """The function; one that is built in is imported now."""
+        if not isinstance(self.function, str):
+            return self.function
+        module, _, function = self.function.partition(":")
+        run: Callable[..., Result] = getattr(import_module(module, __package__), function)
+        return run
+
+    @property
+    def options(self) -> dict[str, inspect.Parameter]:
+        """Options by name: the parameters of the function but the model."""
+        return _options(self.run)
+
+    def default(self, option: str) -> Any:
+        """The value of an option unless given; None if there is no such option."""
+        known = self.options
+        return known[option].default if option in known else None
+
+
+SOLVERS = {
+    solver.name: solver
+    for solver in (
+        Solver(
+            name="arcs",
+            summary="optimum under budgets that hold in every history, with bounds and a proof",
+            criterion=Criterion.EVERY_HISTORY,
+            variants=("levels", "paper"),
+            function=".arcs.solve:arcs",
+        ),
+        Solver(
+            name="cgcp",
+            summary="optimum under budgets that hold in expectation, with bounds",
+            criterion=Criterion.EXPECTATION,
+            randomised=True,
+            function=".cgcp.solve:cgcp",
+        ),
+        Solver(
+            name="cgcp-cl",
+            summary="the same solved anew at each step of a run, with bounds on the first",
+            criterion=Criterion.EXPECTATION,
+            online=True,
+            randomised=True,
+            function=".cgcp.closed_loop:cgcp_cl",
+        ),
+        Solver(
+            name="exp-gradient",
+            summary="a mixture near that optimum, and an upper bound on it",
+            criterion=Criterion.EXPECTATION,
+            randomised=True,
+            function=".exp_gradient:exp_gradient",
+        ),
+        Solver(
+            name="cpbvi",
+            summary="a randomised policy for budgets in expectation, without bounds or promises",
+            criterion=Criterion.EXPECTATION,
+            randomised=True,
+            bounds=False,
+            function=".cpbvi.solve:cpbvi",
+        ),
+        Solver(
+            name="cpbvi-d",
+            summary="a deterministic policy of the same kind, without bounds or promises",
+            criterion=Criterion.EXPECTATION,
+            bounds=False,
+            function=".cpbvi.solve:cpbvi_d",
+        ),
+        Solver(
+            name="sarsop",
+            summary="optimum of the POMDP without budgets, with bounds",
+            criterion=Criterion.NO_BUDGET,
+            function=".sarsop:sarsop",
+        ),
+    )
+}
+_registered: dict[str, Callable[..., Result]] = {}
+
+
+def declare(
+    *,
+    criterion: str | None = None,
+    online: bool = False,
+    randomised: bool = False,
+    bounds: bool = True,
+    variants: tuple[str, ...] = (),
+) -> Callable[[_F], _F]:
+    """Decorate a solver with what it is; one that is not decorated is taken to be what the defaults say.
+
+    Parameters
+    ----------
+    criterion : where its optimum keeps the budget: "every history", "expectation", or "none" if it heeds no budget
+    online : whether its policies solve while they run
+    randomised : whether its policies draw at random
+    bounds : whether it bounds the optimum
+    variants : values of its option ``variant``, the default first
+    """
+    known = [str(c) for c in Criterion]
+    if criterion is not None and criterion not in known:
+        raise InputError(f"a criterion is one of {', '.join(map(repr, known))}, not {criterion!r}")
+    said = Traits(
+        criterion=None if criterion is None else Criterion(criterion),
+        online=online,
+        randomised=randomised,
+        bounds=bounds,
+        variants=tuple(variants),
+    )
+
+    def mark(run: _F) -> _F:
+        run.traits = said  # type: ignore[attr-defined]  # functions take attributes
+        return run
+
+    return mark
+
+
+def traits(run: Any) -> Traits:
+    """What a function declares of itself."""
+    said = getattr(run, "traits", None)
+    return said if isinstance(said, Traits) else Traits()
 
 
 def names() -> list[str]:
@@ -50,14 +181,12 @@ def names() -> list[str]:
     return [*SOLVERS, *sorted((_plugins.plug_ins(GROUP).keys() | _registered.keys()) - SOLVERS.keys())]
 
 
-def get(name: str) -> Callable[..., Result]:
-    """The function of that name; an unknown one, or a plug-in that cannot be loaded, is an InputError."""
+def get(name: str) -> Solver:
+    """The solver of that name; an unknown one, or a plug-in that cannot be loaded, is an InputError."""
     if name in SOLVERS:
-        module, _, function = SOLVERS[name][1].partition(":")
-        run: Callable[..., Result] = getattr(import_module(module, __package__), function)
-        return run
+        return SOLVERS[name]
     if name in _registered:
-        return _registered[name]
+        return _solver(name, _registered[name])
     plug_ins = _plugins.plug_ins(GROUP)
     if name in plug_ins:
         return _load(name, plug_ins[name])
@@ -65,25 +194,27 @@ def get(name: str) -> Callable[..., Result]:
     raise InputError(f"unknown solver {name!r}{did_you_mean(name, known)} (known: {', '.join(known)})")
 
 
-def options(name: str) -> dict[str, inspect.Parameter]:
-    """The options of a solver by name: the parameters of its function but the model."""
-    return _options(get(name))
+def criterion(name: str) -> Criterion | None:
+    """The criterion of a solver; None if it does not say, or is not known here, as in the rows of another machine."""
+    try:
+        return get(name).criterion
+    except InputError:
+        return None
 
 
-def catalogue() -> list[Listed]:
-    """Every solver and what it guarantees, or what is wrong with the plug-in that should have provided it."""
-    found = [Listed(name, summary, None, None) for name, (summary, _) in SOLVERS.items()]
-    found += [Listed(name, _summary(run), None, None) for name, run in sorted(_registered.items())]
+def catalogue() -> list[Solver]:
+    """Every solver, or what is wrong with the plug-in that should have provided it."""
+    found = [*SOLVERS.values(), *(_solver(name, run) for name, run in sorted(_registered.items()))]
     for name, entries in sorted(_plugins.plug_ins(GROUP).items()):
         origin = " and ".join(_plugins.origin(entry) for entry in entries)
         if name in SOLVERS:
             error = f"solver {name!r} is built in; plug-in {origin!r} must choose another name"
-            found.append(Listed(name, "", origin, error))
+            found.append(Solver(name=name, summary="", function="", origin=origin, error=error))
         elif name not in _registered:
             try:
-                found.append(Listed(name, _summary(_load(name, entries)), origin, None))
+                found.append(_load(name, entries))
             except InputError as problem:
-                found.append(Listed(name, "", origin, str(problem)))
+                found.append(Solver(name=name, summary="", function="", origin=origin, error=str(problem)))
     return found
 
 
@@ -93,14 +224,18 @@ def register(name: str, run: Callable[..., Result]) -> None:
         raise InputError(f"solver {name!r} is built in; choose another name")
     if not _NAME.fullmatch(name):
         raise InputError(f"a solver's name has small letters, digits, '-', '_' and '.', unlike {name!r}")
-    _check(run, f"solver {name!r}")
-    _registered[name] = run
+    _registered[name] = _check(run, f"solver {name!r}")
 
 
-def _load(name: str, entries: list[EntryPoint]) -> Callable[..., Result]:
+def _load(name: str, entries: list[EntryPoint]) -> Solver:
     loaded = _plugins.load("solver", name, entries, InputError)
     origin = _plugins.origin(entries[0])
-    return _check(loaded, f"solver {name!r} of plug-in {origin!r}")
+    return _solver(name, _check(loaded, f"solver {name!r} of plug-in {origin!r}"), origin)
+
+
+def _solver(name: str, run: Callable[..., Result], origin: str | None = None) -> Solver:
+    summary = (inspect.getdoc(run) or "").partition("\n")[0].rstrip(".")
+    return Solver(name=name, summary=summary, function=run, origin=origin, **asdict(traits(run)))
 
 
 def _check(run: Any, what: str) -> Callable[..., Result]:
@@ -122,7 +257,3 @@ def _options(run: Callable[..., Result]) -> dict[str, inspect.Parameter]:
     parameters = list(inspect.signature(run).parameters.items())[1:]
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {name: parameter for name, parameter in parameters if parameter.kind in named}
-
-
-def _summary(run: Callable[..., Result]) -> str:
-    return (inspect.getdoc(run) or "").partition("\n")[0].rstrip(".")

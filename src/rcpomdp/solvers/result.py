@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from .._json_values import finite
 from .._types import FloatArray
+from ..model import CPOMDP
 from ..policies import Policy
 from ..views import notebook
 
@@ -19,6 +22,13 @@ STALLED = "stalled"  # rounding leaves nothing to improve
 INFEASIBLE = "infeasible"  # proven: no policy keeps the budget
 CONVERGED = "converged"  # of a method without bounds: nothing changes any more
 STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION_LIMIT, STALLED, INFEASIBLE)
+
+# What a policy file says of its policy, in this order.
+_CLAIMS = (
+    *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
+    *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
+    "standard_error",
+)
 
 
 class TracePoint(NamedTuple):
@@ -50,12 +60,50 @@ class Result:
     trace: list[TracePoint] = field(repr=False)
     variant: str | None = None  # of the algorithm, where it has several
     admissible: bool | None = None  # proven to keep the budget in every history; None: the solver makes no such claim
-    horizon: int | None = None  # steps for which the budget is proven to hold; None: for ever, or no claim
-    nodes: int | None = None  # of the search, beliefs with a budget left
+    horizon: int | None = (
+        None  # k: no history of up to k steps spends more than the budget; None: for ever, or no claim
+    )
+    visits: int | None = None  # beliefs that the search looked at, as often as it did; None: it does not count them
+    tree_nodes: int | None = None  # histories in the tree of a search that grows one
     seed: int | None = None  # of a solver with random choices
     suffices: FloatArray | None = None  # [K] a budget that some known policy keeps, as this solver means it
     needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
+    epsilon: float | None = None  # that was asked for; `rc.solve` notes it
+    options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
+
+    @classmethod
+    def of_search(
+        cls,
+        solver: str,
+        status: str,
+        trace: list[TracePoint],
+        setup_seconds: float,
+        *,
+        policy: Policy[Any],
+        reward: float,
+        cost: FloatArray,
+        sure_cost: FloatArray,
+        objective: str = "reward",
+        **more: Any,
+    ) -> Result:
+        """The result of a search, with the bounds and seconds at the end of its trace; `more` are further fields."""
+        last = trace[-1]
+        return cls(
+            solver=solver,
+            objective=objective,
+            status=status,
+            lower=last.lower,
+            upper=last.upper,
+            reward=reward,
+            cost=cost,
+            sure_cost=sure_cost,
+            policy=policy,
+            seconds=last.seconds,
+            setup_seconds=setup_seconds,
+            trace=trace,
+            **more,
+        )
 
     @property
     def gap(self) -> float:
@@ -83,7 +131,8 @@ class Result:
             "trials": last.trials,
             "beliefs": last.beliefs,
             "plans": last.plans,
-            "nodes": self.nodes,
+            "visits": self.visits,
+            "tree_nodes": self.tree_nodes,
             "seed": self.seed,
             **{
                 name: [finite(float(c)) for c in values]
@@ -95,6 +144,32 @@ class Result:
                 if values is not None
             },
         }
+
+    def claims(self, model: CPOMDP) -> dict[str, Any]:
+        """What a policy file says of the policy; `verify` checks what of it can be checked.
+
+        >>> import rcpomdp as rc
+        >>> model = rc.problems.make("ce")
+        >>> claims = rc.solve(model, epsilon=0.01).claims(model)
+        >>> claims["status"], claims["sure_cost"], claims["options"]
+        ('optimal', [5.0], {'epsilon': 0.01})
+        """
+        told = self.summary() | {"budget": [finite(limit) for limit in model.budget], "epsilon": self.epsilon}
+        return {name: told[name] for name in _CLAIMS if name in told} | {"options": self.options}
+
+    def save(self, path: str | os.PathLike[str], model: CPOMDP, problem: str | Mapping[str, Any] | None = None) -> None:
+        """Save the policy and what is claimed of it, as ``rcpomdp solve --out`` does.
+
+        Parameters
+        ----------
+        path : ends in .rcp; the file appears whole or not at all
+        model : the one that was solved
+        problem : its name, or ``{"name": ..., "parameters": {...}}``, so that the file tells which model it is for
+        """
+        from ..io import save_policy  # reads policies of every kind, and is slow to import
+
+        recipe = {"name": problem, "parameters": {}} if isinstance(problem, str) else problem
+        save_policy(path, self.policy, model, self.claims(model), recipe)
 
     def __repr__(self) -> str:
         costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))

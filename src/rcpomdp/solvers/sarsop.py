@@ -26,7 +26,8 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 from .belief_graph.search import Engine, EngineOptions, Objective
-from .clock import Patience, Slices, check_limits
+from .checks import check_common
+from .clock import Patience, Slices
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy
@@ -43,9 +44,10 @@ def sarsop(
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
+    seed: int = 0,
+    progress: Callable[[TracePoint], None] | None = None,
     options: EngineOptions | None = None,
     warm_start: Engine | None = None,
-    progress: Callable[[TracePoint], None] | None = None,
 ) -> Result:
     """Solve the POMDP; budgets play no part.
 
@@ -56,9 +58,11 @@ def sarsop(
     epsilon : gap to stop at
     time_limit : seconds of set-up and search, looked at once the starting bounds are there; None is unlimited
     memory_limit : bytes that beliefs and plans may take
+    seed : of nothing, for there are no random choices
+    progress : called with the bounds now and then
+    options : ideas of the search that can be switched off
     warm_start : an engine of the same model (`Result` of an earlier call keeps none; make one with `Engine`), whose
         beliefs and plans are used again for this objective
-    progress : called with the bounds now and then
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then.
 
@@ -67,7 +71,7 @@ def sarsop(
     >>> result.status, bool(1.933 < result.lower <= result.upper < 1.935)
     ('optimal', True)
     """
-    check_limits(epsilon, time_limit, memory_limit)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
     load_kernels()
     point_based.load_kernels()
@@ -92,19 +96,16 @@ def sarsop(
         status = INTERRUPTED
     trace.append(_point(engine, goal, clock.seconds))
     reward, cost, sure = engine.best_totals()
-    return Result(
-        solver="sarsop",
+    return Result.of_search(
+        "sarsop",
+        status,
+        trace,
+        clock.setup_seconds,
         objective=goal.name,
-        status=status,
-        lower=trace[-1].lower,
-        upper=trace[-1].upper,
+        policy=engine.policy(),
         reward=reward,
         cost=cost,
         sure_cost=sure,
-        policy=engine.policy(),
-        seconds=trace[-1].seconds,
-        setup_seconds=clock.setup_seconds,
-        trace=trace,
     )
 
 

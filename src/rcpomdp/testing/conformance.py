@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ..errors import InputError
 from ..model import CPOMDP
 from ..solvers import registry
 from ..solvers.result import INTERRUPTED, TIME_LIMIT, Result
@@ -21,7 +22,9 @@ from .enclosure import EPSILON, LIMIT, enclosed, enclosed_at_once, margin
 
 PROBLEMS = ("ce", "tiger")
 HARD = "hallway"  # what takes longer than `time_limit`
-_WITHOUT_BUDGETS = ("sarsop",)  # solvers whose optimum is that without budgets
+_OPTIONS = ("time_limit", "progress")  # that every solver takes
+# What those that are built in take, each with a value that they refuse.
+_NONSENSE = {"epsilon": -1.0, "time_limit": 0.0, "memory_limit": 0.0, "seed": -1, "progress": "often"}
 _REPEATED = ("status", "lower", "upper", "reward", "cost", "sure_cost", "admissible", "standard_error")
 
 
@@ -46,20 +49,28 @@ def check_solver(
     slack : seconds by which it may be late
     online : whether its policies search on while they run: then the clock may decide what they do on the hard problem,
         and repeating is asked of them on the small ones only; reward, cost and sure_cost may be those of the plan they
-        start from; unless given, as `rcpomdp.solvers.ONLINE` has it
+        start from; unless given, as the solver declares
     budgets : whether its bounds are on the optimum with budgets, in every history or in expectation; unless given, of
-        every solver but "sarsop"
+        every solver but those that declare the criterion "none"
     options : of the solver, in each of its runs
     """
-    run, name = (registry.get(solver), solver) if isinstance(solver, str) else (solver, _name(solver))
+    traits: registry.Traits
+    if isinstance(solver, str):
+        traits = known = registry.get(solver)
+        run, name = known.run, known.name
+    else:
+        traits, run, name = registry.traits(solver), solver, _name(solver)
     check = _Check(
         run,
         name,
         options,
-        name in registry.ONLINE if online is None else online,
-        solver not in _WITHOUT_BUDGETS if budgets is None else budgets,
+        traits.online if online is None else online,
+        traits.criterion is not registry.Criterion.NO_BUDGET if budgets is None else budgets,
     )
-    check.takes_its_options()
+    check.takes_its_options(_OPTIONS)
+    if isinstance(solver, str) and solver in registry.SOLVERS:
+        check.takes_its_options(_NONSENSE)
+        check.refuses_nonsense(models.two_costs())
     check.hurries(models.made(hard), time_limit, slack)  # the first run may compile, and is not timed
     check.stops_when_interrupted(models.made(hard))
     for problem in problems:
@@ -88,16 +99,22 @@ class _Check:
             where = "" if model is None else f" on {model.name or 'a model'!r}"
             raise AssertionError(one_line(f"solver {self.name!r}{where} breaks a rule: {broken}")) from broken
 
-    def takes_its_options(self) -> None:
+    def takes_its_options(self, options: Iterable[str]) -> None:
         with self.on(None):
             try:
                 known = inspect.signature(self.run).parameters
             except (TypeError, ValueError) as error:
                 raise RuleError(f"a solver is a function, not {shown(self.run)}") from error
             anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
-            for option in ("time_limit", "progress"):
+            for option in options:
                 if option not in known and not anything:
                     raise RuleError(f"a solver takes the option {option!r}")
+
+    def refuses_nonsense(self, model: CPOMDP) -> None:
+        for option, value in _NONSENSE.items():
+            with self.on(model), suppress(InputError):
+                self.run(model, **self.options, **{option: value})
+                raise RuleError(f"a solver refuses {option} = {value!r} with an InputError")
 
     def call(self, model: CPOMDP, **more: Any) -> Result:
         """Run the solver; `epsilon` and `seed` are given to those that take them."""

@@ -12,7 +12,7 @@ import pytest
 import rcpomdp as rc
 from made_records import cell
 from rcpomdp.errors import InputError
-from rcpomdp.experiments.run.cell import arcs_options, run_cell
+from rcpomdp.experiments.run.cell import run_cell
 from rcpomdp.experiments.run.store import RunStore
 from rcpomdp.solvers import registry
 from rcpomdp.solvers.arcs.search import ArcsOptions
@@ -64,7 +64,7 @@ def test_solvers_get_seed_and_limit_of_the_cell(monkeypatch: pytest.MonkeyPatch)
         ({"problem": "tigre"}, "ProblemError: unknown problem 'tigre'; did you mean 'tiger'?"),
         ({"options": {"epsilonn": 1}}, "InputError: solver 'arcs' has no option 'epsilonn'"),
         ({"budget": [-1.0]}, "budget"),
-        ({"options": {"options": {"idea": 1}}}, "TypeError"),
+        ({"options": {"options": {"idea": 1}}}, "InputError: ARCS does not know these options"),
     ],
 )
 def test_what_goes_wrong_is_a_record_too(change: dict[str, object], error: str, tmp_path) -> None:
@@ -76,14 +76,14 @@ def test_what_goes_wrong_is_a_record_too(change: dict[str, object], error: str, 
 
 
 def test_ideas_of_arcs_are_plain_values() -> None:
-    assert arcs_options({}) == ArcsOptions()
-    assert arcs_options({"engine": {"rays": False}}) == ArcsOptions(engine=EngineOptions(rays=False))
+    assert ArcsOptions.of({}) == ArcsOptions()
+    assert ArcsOptions.of({"engine": {"rays": False}}) == ArcsOptions(engine=EngineOptions(rays=False))
 
 
 WARM = """
 from rcpomdp import problems, solve
-from rcpomdp.experiments.warm import load_kernels
-from rcpomdp.experiments.run import run_cell
+from rcpomdp.experiments.run.warm import load_kernels
+from rcpomdp.experiments.run.cell import run_cell
 from rcpomdp.experiments.suites import cells
 from rcpomdp.kernels.jit import when_compiling
 load_kernels()
@@ -94,8 +94,10 @@ for pattern in ("tunnels", "ce,", "tiger*arcs", "tiger*sarsop", "tiger*cgcp"):
 for problem, solver, options in (("crs-4-4", "cgcp", {"epsilon": 0.5}), ("ce", "arcs", {"variant": "paper"})):
     model = problems.make(problem).with_budget([0.0 if problem == "ce" else 1.0])
     solve(model, solver, time_limit=20.0, **options)
-from rcpomdp.kernels import paper_search, search, store
-assert [len(used.signatures) for used in (paper_search.least_budget, search.retarget, store.rehash)] == [1, 1, 1]
+from rcpomdp.kernels.arcs_published.trials import least_budget
+from rcpomdp.kernels.belief_graph.search import retarget
+from rcpomdp.kernels.belief_graph.store import rehash
+assert [len(used.signatures) for used in (least_budget, retarget, rehash)] == [1, 1, 1]
 print("done")
 """
 
@@ -108,7 +110,7 @@ def test_nothing_is_left_to_compile_once_kernels_are_loaded() -> None:
 COMPILE = """
 import sys, time
 from pathlib import Path
-from rcpomdp.experiments import warm
+from rcpomdp.experiments.run import warm
 
 def run_all():
     with Path(sys.argv[1]).open("a") as log:

@@ -27,6 +27,7 @@ from rcpomdp.solvers.arcs.online import OnlinePolicy
 from rcpomdp.solvers.arcs.search import ArcsOptions, BudgetSearch
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
 from strategies import Dense, random_belief, random_model
+from work import AMPLE, stop_after
 
 N_MODELS = 200
 N_ORACLE = 3000  # nodes of the brute force
@@ -37,7 +38,7 @@ N_ORACLE = 3000  # nodes of the brute force
 
 @cache
 def solved(seed: int) -> Result:
-    return rc.solve(random_case(seed).model, "arcs", epsilon=1e-3, time_limit=0.3)
+    return rc.solve(random_case(seed).model, "arcs", epsilon=1e-3, time_limit=3, progress=stop_after(250))
 
 
 @cache
@@ -194,7 +195,7 @@ def test_bounds_are_sound_without_each_idea(switch: str) -> None:
     ended = 0
     for seed in binding_seeds(12):
         case = random_case(seed)
-        result = rc.solve(case.model, "arcs", options=SWITCHES[switch], time_limit=0.1)
+        result = rc.solve(case.model, "arcs", options=SWITCHES[switch], time_limit=2, progress=stop_after(100))
         check_bounds(case, result, *optimum(seed))
         check_result(case, result)
         ended += result.status in {"optimal", "infeasible"}
@@ -282,8 +283,8 @@ def test_budgets_that_nothing_exceeds_are_none(seed: int) -> None:
     for n_costs in (0, 1, 2):
         case = random_model(np.random.default_rng(seed), 3, 3, 2, n_costs, discount=0.8)
         most = case.C.max(axis=(1, 2), initial=0.0) / (1 - 0.8)
-        ours = rc.solve(case.model.with_budget(most), "arcs", epsilon=0.01, time_limit=2)
-        theirs = rc.solve(case.model, "sarsop", epsilon=0.01, time_limit=2)
+        ours = rc.solve(case.model.with_budget(most), "arcs", epsilon=0.01, time_limit=AMPLE)
+        theirs = rc.solve(case.model, "sarsop", epsilon=0.01, time_limit=AMPLE)
         assert ours.status == theirs.status == "optimal"
         assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
         assert ours.admissible
@@ -321,7 +322,7 @@ def test_the_budget_may_be_spent_to_the_last_unit() -> None:
     result = rc.solve(model, "arcs")
     assert (result.status, result.admissible) == ("optimal", True)
     assert result.lower == pytest.approx(2, abs=1e-6)
-    result = rc.solve(model.with_budget(2 - 1e-6), "arcs", time_limit=2)
+    result = rc.solve(model.with_budget(2 - 1e-6), "arcs", time_limit=AMPLE)
     assert (result.status, result.admissible, result.lower, result.upper) == ("infeasible", False, -np.inf, -np.inf)
     # 3 at first and the 1s afterwards cost 4, and so do three steps in a row that end in M: the first is worth more.
     assert rc.solve(model.with_budget(4), "arcs").lower == pytest.approx(4, abs=1e-3)
@@ -341,7 +342,7 @@ def test_what_is_needed_and_what_suffices_is_told(seed: int) -> None:
     case = costly_case(seed)
     (low,), (high,) = budget_reference.least_budget_interval(case, 20_000)
     case = with_budget(case, 0.9 * low)
-    result = rc.solve(case.model, "arcs", time_limit=2)
+    result = rc.solve(case.model, "arcs", time_limit=AMPLE)
     assert (result.status, result.admissible) == ("infeasible", False)
     assert (result.lower, result.upper) == (-np.inf, -np.inf)
     assert result.needed is not None
@@ -354,7 +355,7 @@ def test_what_is_needed_and_what_suffices_is_told(seed: int) -> None:
     check_horizon(case, result)
     # What suffices does, and what is needed less a little does not.
     assert rc.verify(case.model.with_budget(suffices), result.policy).verified
-    again = rc.solve(case.model.with_budget(suffices * (1 + 1e-6)), "arcs", epsilon=1.0, time_limit=5)
+    again = rc.solve(case.model.with_budget(suffices * (1 + 1e-6)), "arcs", epsilon=1.0, time_limit=AMPLE)
     assert again.admissible
     assert not rc.solve(case.model.with_budget(needed * (1 - 1e-3)), "arcs", time_limit=0.3).admissible
 
@@ -365,7 +366,7 @@ def test_several_costs_that_cannot_all_be_kept(seed: int) -> None:
     case = costly_case(seed, n_costs=2)
     low, high = budget_reference.least_budget_interval(case, 5000)
     case = with_budget(case, [high[0] * 2, low[1] * 0.8])
-    result = rc.solve(case.model, "arcs", time_limit=2)
+    result = rc.solve(case.model, "arcs", time_limit=AMPLE)
     assert (result.status, result.admissible) == ("infeasible", False)
     assert result.needed is not None
     assert (result.needed <= high + 1e-9).all()
@@ -381,7 +382,7 @@ def test_horizons_of_policies_that_are_not_proven() -> None:
         case = random_model(rng, 3, 3, 2, 1, cost_density=0.7, discount=0.7)
         (low,), _ = budget_reference.least_budget_interval(case, 2000)
         case = with_budget(case, low * 0.97)
-        result = rc.solve(case.model, "arcs", time_limit=0.05)
+        result = rc.solve(case.model, "arcs", time_limit=2, progress=stop_after(10))
         if result.admissible:
             continue
         check_result(case, result)
@@ -684,7 +685,7 @@ def test_prices_close_the_gap_of_the_dual(seed: int) -> None:
 
 def test_a_result_says_what_it_needs() -> None:
     case = with_budget(costly_case(1), 0.1)
-    summary = rc.solve(case.model, "arcs", time_limit=1).summary()
+    summary = rc.solve(case.model, "arcs", time_limit=AMPLE).summary()
     assert (summary["solver"], summary["variant"], summary["status"]) == ("arcs", "levels", "infeasible")
     assert summary["lower"] is summary["upper"] is None
     assert summary["suffices"][0] >= summary["needed"][0] > 0.1
@@ -714,7 +715,7 @@ def test_a_cost_that_hardly_ever_comes_is_no_free_lunch(chance: float, stay: flo
         discount=0.95,
         budget=0.0,
     )
-    assert rc.solve(model, "arcs", time_limit=5).status == "infeasible"
+    assert rc.solve(model, "arcs", time_limit=AMPLE).status == "infeasible"
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -9,6 +9,7 @@ import rcpomdp as rc
 from rcpomdp.policies import PlanSetPolicy
 from rcpomdp.solvers.arcs.base_cost import without_base_cost
 from rcpomdp.solvers.arcs.joint_need import jointly_infeasible
+from work import AMPLE, stop_after
 
 
 def two_ways(budget: list[float], discount: float = 0.99) -> rc.CPOMDP:
@@ -36,7 +37,7 @@ def test_costs_and_budget_are_those_beyond_what_every_step_costs() -> None:
 def test_a_budget_of_just_what_is_needed_is_one_of_nothing(discount: float) -> None:
     model = two_ways([1 / (1 - discount), np.inf], discount)
     assert without_base_cost(model)[0].budget[0] == 0
-    result = rc.solve(model, "arcs", time_limit=20)
+    result = rc.solve(model, "arcs", time_limit=AMPLE)
     assert result.status == "optimal"
     assert result.lower == pytest.approx(0, abs=1e-6)
     assert result.sure_cost[0] == pytest.approx(1 / (1 - discount))
@@ -45,7 +46,7 @@ def test_a_budget_of_just_what_is_needed_is_one_of_nothing(discount: float) -> N
 
 def test_results_are_told_of_the_model_itself() -> None:
     model = two_ways([130.0, 190.0])
-    result = rc.solve(model, "arcs", time_limit=5)
+    result = rc.solve(model, "arcs", time_limit=5, progress=stop_after(50))
     assert result.admissible
     assert 100 <= result.sure_cost[0] <= 130 * (1 + 1e-9)
     assert (result.cost >= 100 * (1 - 1e-9)).all()
@@ -63,7 +64,7 @@ def test_a_noisy_models_plans_are_told_of_the_model_itself() -> None:
         discount=hallway.discount,
         budget=hallway.budget + 1 / (1 - hallway.discount),
     )
-    result = rc.solve(dear, "arcs", time_limit=3)
+    result = rc.solve(dear, "arcs", time_limit=6, progress=stop_after(20))
     assert isinstance(result.policy, PlanSetPolicy)
     assert result.policy.model is dear
     assert result.lower > 0.1
@@ -71,7 +72,7 @@ def test_a_noisy_models_plans_are_told_of_the_model_itself() -> None:
 
 
 def test_less_than_every_step_costs_is_infeasible() -> None:
-    result = rc.solve(two_ways([99.0, np.inf]), "arcs", time_limit=5)
+    result = rc.solve(two_ways([99.0, np.inf]), "arcs", time_limit=AMPLE)
     assert result.status == "infeasible"
     assert result.needed is not None
     assert result.needed[0] == pytest.approx(100, rel=1e-6)
@@ -80,7 +81,7 @@ def test_less_than_every_step_costs_is_infeasible() -> None:
 def test_budgets_that_can_be_kept_one_by_one_and_not_together() -> None:
     model = two_ways([120.0, 120.0])
     assert jointly_infeasible(model)
-    result = rc.solve(model, "arcs", time_limit=5)
+    result = rc.solve(model, "arcs", time_limit=AMPLE)
     assert result.status == "infeasible"
     assert result.upper == -np.inf
     assert result.needed is not None

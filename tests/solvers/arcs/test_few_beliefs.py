@@ -10,6 +10,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp.solvers.arcs.few_beliefs import few_beliefs
 from rcpomdp.solvers.arcs.free_actions import with_free_actions
+from work import AMPLE
 
 
 def never() -> bool:
@@ -136,7 +137,7 @@ def test_what_may_cost_something_is_out_of_the_question() -> None:
 def test_where_nothing_is_free_the_numbers_are_those_of_the_model() -> None:
     model = hidden(0.0).with_initial_belief([0.5, 0.5])
     costly = model._changed(arrays=model.arrays._replace(cost=model.cost + 1.0))
-    r = rc.solve(costly, "arcs", time_limit=5)
+    r = rc.solve(costly, "arcs", time_limit=AMPLE)
     assert r.status == "infeasible"
     assert r.reward == pytest.approx(rc.evaluate(costly, r.policy).reward)
 

@@ -371,11 +371,11 @@ def test_nodes_are_backups_of_their_successors(case: Dense, budget: float) -> No
 def test_the_same_seed_gives_the_same_result() -> None:
     model = rc.problems.make("tiger")
     first, again, other = (arcs_paper(model, iterations=500, seed=seed) for seed in (1, 1, 2))
-    assert (first.lower, first.upper, first.nodes) == (again.lower, again.upper, again.nodes)
+    assert (first.lower, first.upper, first.tree_nodes) == (again.lower, again.upper, again.tree_nodes)
     assert isinstance(first.policy, ControllerPolicy)
     assert isinstance(again.policy, ControllerPolicy)
     assert first.policy.actions.tolist() == again.policy.actions.tolist()
-    assert first.nodes != other.nodes
+    assert first.tree_nodes != other.tree_nodes
     assert (first.seed, other.seed) == (1, 2)
 
 
@@ -394,7 +394,7 @@ def test_no_iteration_gives_the_minimum_cost_policy() -> None:
     assert result.status == "iteration limit"
     assert result.admissible
     assert result.cost[0] == 0
-    assert result.nodes == 1
+    assert result.tree_nodes == 1
     check_result(reference.dense(model), result)
 
 

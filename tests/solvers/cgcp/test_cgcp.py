@@ -21,6 +21,7 @@ from rcpomdp.solvers.cgcp.master import Master
 from rcpomdp.solvers.cgcp.solve import cgcp
 from rcpomdp.tolerance import spending_limit
 from strategies import Dense, random_model
+from work import AMPLE
 
 MODELS = range(40)
 
@@ -220,7 +221,7 @@ def test_bounds_enclose_what_brute_force_finds(seed: int) -> None:
     case = small_case(seed)
     budget, values = case.model.budget, controller_values(case)
     limited = np.isfinite(budget)
-    result = cgcp(case.model, epsilon=1e-2, time_limit=3)
+    result = cgcp(case.model, epsilon=1e-2, time_limit=AMPLE)
     check_result(case, result)
     brute = linprog(-values[:, 0], values[:, 1:].T[limited], budget[limited], np.ones((1, len(values))), [1.0])
     assert result.status in {"optimal", "infeasible", "time limit"}

@@ -111,7 +111,7 @@ def test_counterexample_goes_to_look_and_turns_round_at_rocks(solver: str) -> No
 
 def test_tiger_without_lotteries_spends_its_budget_and_no_more() -> None:
     model = rc.problems.make("tiger")
-    result = rc.solve(model, "cpbvi-d", time_limit=5)
+    result = rc.solve(model, "cpbvi-d")
     exact = rc.evaluate(model, result.policy, tolerance=1e-3)
     assert exact.error < 0.02  # more beliefs than there is time for
     assert exact.cost[0] <= 3 + exact.error
@@ -160,7 +160,7 @@ def test_no_bounds_are_claimed_and_the_summary_is_json(solver: str) -> None:
 
 def test_an_estimate_says_so() -> None:
     model = rc.problems.make("tiger")
-    result = rc.solve(model, "cpbvi", time_limit=5)
+    result = rc.solve(model, "cpbvi")
     assert result.standard_error is not None
     assert result.standard_error.shape == (2,)
     assert result.summary()["standard_error"] == result.standard_error.tolist()
@@ -252,3 +252,16 @@ def test_what_is_no_policy_is_refused() -> None:
     ):
         with pytest.raises(rc.PolicyError, match=sentence):
             BudgetedAlphaPolicy(model, *arguments)
+
+
+@pytest.mark.parametrize("solver", ["cpbvi", "cpbvi-d"])
+def test_memory_is_limited(solver: str) -> None:
+    """Points that do not fit are not made, and vectors that do not fit are not backed up."""
+    model = rc.problems.make("tiger")
+    usual = rc.solve(model, solver)
+    few = rc.solve(model, solver, memory_limit=100.0)
+    assert (few.status, few.trace[-1].trials, few.trace[-1].beliefs) == ("memory limit", 0, 6)
+    some = rc.solve(model, solver, memory_limit=20_000.0)
+    assert some.status == "memory limit"
+    assert 0 < some.trace[-1].trials < usual.trace[-1].trials
+    assert some.trace[-1].beliefs == usual.trace[-1].beliefs

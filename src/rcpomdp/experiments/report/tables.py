@@ -294,9 +294,9 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
                 notes.append(f"{label(row, group.rows)} failed on {group.name}: {row.error}")
             elif row.lost:
                 notes.append(_lost(label(row, group.rows), group, row))
-    steps = [row.cell.options.get("step_time") for row in rows if row.cell.solver == "cgcp-cl"]
-    for seconds in sorted({step for step in steps if isinstance(step, int | float)}):
-        notes.append(f"CGCP-CL had {seconds:g} s before each step but the first.")
+    steps = {(row.cell.algorithm, row.cell.options.get("step_time")) for row in rows}
+    for algorithm, seconds in sorted(step for step in steps if isinstance(step[1], int | float)):
+        notes.append(f"{algorithm} had {seconds:g} s before each step but the first.")
     return notes
 
 

@@ -20,9 +20,7 @@ from ...cli.output import bounds_line
 from ...model import CPOMDP
 from ...simulation.simulate import simulate
 from ...simulation.trajectories import trajectories
-from ...solvers import ONLINE, Result, TracePoint, registry, solve
-from ...solvers.arcs.search import ArcsOptions
-from ...solvers.belief_graph.search import EngineOptions
+from ...solvers import Result, TracePoint, registry, solve
 from ...solvers.result import INTERRUPTED
 from ..suites import WITH_PATHS
 from .record import Cell, Record
@@ -71,20 +69,9 @@ def failure(cell: Cell, error: str, began: str | None = None) -> Record:
     )
 
 
-def arcs_options(given: dict[str, Any]) -> ArcsOptions:
-    """The ideas of ARCS as a cell has them, in plain values.
-
-    >>> arcs_options({"levels": 1, "engine": {"rays": False}}).engine.rays
-    False
-    """
-    return ArcsOptions(**{**given, "engine": EngineOptions(**given.get("engine", {}))})
-
-
 def _solve(cell: Cell, model: CPOMDP, tell: Callable[[str], None]) -> Result:
-    known = registry.options(cell.solver)
+    known = registry.get(cell.solver).options
     options = dict(cell.options)
-    if cell.solver == "arcs" and "options" in options:
-        options["options"] = arcs_options(options["options"])
     if "seed" in known:
         options["seed"] = cell.seed
     if "progress" in known:
@@ -108,7 +95,7 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
         if counted.runs < cell.runs:
             raise KeyboardInterrupt
         runs = {name: getattr(counted.outcome, name.removeprefix("run_")) for name in runs}
-        if cell.problem in WITH_PATHS and cell.solver not in ONLINE:
+        if cell.problem in WITH_PATHS and not registry.get(cell.solver).online:
             runs["paths"] = trajectories(model, result.policy, cell.runs, cell.steps, cell.seed)
     return Record(
         cell=cell,

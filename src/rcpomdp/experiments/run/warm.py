@@ -53,8 +53,8 @@ def _run_all() -> None:
     from ...solvers.warmup import smallest_model
 
     model = problems.make("ce")
-    for name in SOLVERS:
-        for options in ({}, {"variant": "paper"}) if name == "arcs" else ({},):
+    for name, solver in SOLVERS.items():
+        for options in [{"variant": variant} for variant in solver.variants] or [{}]:
             result = solve(model, name, time_limit=_LIMIT, **options)
             simulate(model, result.policy, runs=2)
     solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several prices in turn

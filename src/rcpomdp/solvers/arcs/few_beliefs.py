@@ -27,6 +27,7 @@ from ..pointbased.options import SearchOptions
 from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
+from .outcome import outcome
 
 _MOST_STATES, _MOST_BELIEFS = 2000, 1000
 _MOST_DISCOUNT = 0.995
@@ -284,27 +285,18 @@ def solve_few(
         status = INTERRUPTED
     trace.append(_point(few, clock.seconds, trace[-1]))
     policy, reward, cost, sure = few.controller()
-    admissible = few.lower > -np.inf
-    return Result(
-        solver="arcs",
-        variant="levels",
-        objective="reward",
-        status=status,
-        lower=trace[-1].lower,
-        upper=trace[-1].upper,
+    return outcome(
+        status,
+        trace,
+        clock.setup_seconds,
+        seed,
+        policy=policy,
         reward=reward,
         cost=cost,
         sure_cost=sure,
-        policy=policy,
-        seconds=trace[-1].seconds,
-        setup_seconds=clock.setup_seconds,
-        trace=trace,
-        admissible=admissible,
-        horizon=None if admissible else 0,
-        nodes=few.sweeps * few.n_beliefs,
-        seed=seed,
-        suffices=None if admissible else sure.copy(),
-        needed=None if admissible else few.needed,
+        admissible=few.lower > -np.inf,
+        needed=few.needed,
+        visits=few.sweeps * few.n_beliefs,
     )
 
 

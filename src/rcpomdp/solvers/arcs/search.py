@@ -8,12 +8,14 @@ them together (`kernels.arcs.trials`), and decides about levels, multipliers λ 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ...errors import InputError
 from ...kernels.arcs import trials as kernels
 from ...kernels.arcs.choices import NO_ROOM, Search, Steps
 from ...kernels.arcs.levels import Bounds, Levels
@@ -59,6 +61,18 @@ class ArcsOptions:
     sawtooth: bool = False  # of the relaxations, over the newest points of a class
     leaves: bool = True  # all blind plans that are worth it as leaves, not only the thriftiest
     unconstrained_leaves: bool = True  # plans of the unconstrained search where the budget is as good as unlimited
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> ArcsOptions:
+        """Options from plain values, as JSON has them.
+
+        >>> ArcsOptions.of({"levels": 1, "engine": {"rays": False}}).engine.rays
+        False
+        """
+        try:
+            return cls(**{**given, "engine": EngineOptions(**given.get("engine", {}))})
+        except TypeError as error:
+            raise InputError(f"ARCS does not know these options: {error}") from error
 
 
 class BudgetSearch:

@@ -12,9 +12,10 @@ policy keeps the budget, or when time or memory are up; its bounds hold whenever
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, is_number
+from ..checks import check_common, is_number
+from ..clock import Slices
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
@@ -35,6 +37,7 @@ from .few_beliefs import load_kernels as load_belief_mdp_kernels
 from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
+from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsOptions, BudgetSearch
 from .storage import most_spent
 
@@ -55,9 +58,9 @@ def arcs(
     time_limit: float | None = None,
     memory_limit: float = 8e9,
     seed: int = 0,
-    options: ArcsOptions | None = None,
-    act_time: float | None = None,
     progress: Callable[[TracePoint], None] | None = None,
+    options: ArcsOptions | Mapping[str, Any] | None = None,
+    act_time: float | None = None,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
 
@@ -67,11 +70,11 @@ def arcs(
     epsilon : gap to stop at
     time_limit : seconds of set-up and search; None is unlimited
     memory_limit : bytes that beliefs, bounds and plans may take
-    seed : of the random choices of "paper"; "levels" has none
-    options : ideas of "levels" that can be switched off
+    seed : of the random choices of "paper", and of simulated runs where "levels" ends with some
+    progress : called with the bounds now and then
+    options : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
-    progress : called with the bounds now and then
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
     the lower bound is −inf, and the policy returned is the one that may spend the least.
@@ -81,7 +84,7 @@ def arcs(
     >>> result.status, result.admissible, round(result.lower, 3), round(result.upper, 3)
     ('optimal', True, 10.0, 10.0)
     """
-    check_limits(epsilon, time_limit, memory_limit)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
     if act_time is not None and (not is_number(act_time) or not act_time >= 0):
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
@@ -92,6 +95,8 @@ def arcs(
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
+    if isinstance(options, Mapping):
+        options = ArcsOptions.of(options)
     with np.errstate(over="ignore"):
         if not np.isfinite(1e6 * model.cost.max(initial=0.0) / (1 - model.discount)):
             raise InputError("costs are too large: their discounted totals cannot be computed")
@@ -214,26 +219,19 @@ def _solve(
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]
-    return Result(
-        solver="arcs",
-        variant="levels",
-        objective="reward",
-        status=status,
-        lower=trace[-1].lower,
-        upper=trace[-1].upper,
+    return outcome(
+        status,
+        trace,
+        clock.setup_seconds,
+        seed,
+        policy=ControllerPolicy(search.model, *search.graph(belief_plan)),
         reward=float(total[0]),
         cost=total[1:].copy(),
         sure_cost=sure.copy(),
-        policy=ControllerPolicy(search.model, *search.graph(belief_plan)),
-        seconds=trace[-1].seconds,
-        setup_seconds=clock.setup_seconds,
-        trace=trace,
         admissible=best >= 0,
-        horizon=None if best >= 0 else search.horizon(belief_plan),
-        nodes=search.visits,
-        seed=seed,
-        suffices=None if best >= 0 else sure.copy(),
-        needed=None if best >= 0 else search.needed,
+        horizon=0 if best >= 0 else search.horizon(belief_plan),
+        needed=search.needed,
+        visits=search.visits,
     )
 
 
@@ -290,7 +288,6 @@ def _without_budget(
         sure_cost=np.minimum(found.sure_cost, most_spent(engine)) if engine.model.n_costs else found.sure_cost,
         setup_seconds=clock.seconds - found.seconds,
         admissible=True,
-        nodes=found.trace[-1].trials,
         seed=seed,
     )
 
@@ -305,26 +302,18 @@ def _one_step(model: CPOMDP, seed: int) -> Result:
         value = float(rewards[a])
     else:
         a, value = int((costs / np.maximum(model.spending_limit, 1e-300)[:, None]).max(axis=0).argmin()), -np.inf
-    return Result(
-        solver="arcs",
-        variant="levels",
-        objective="reward",
-        status=OPTIMAL if affordable.any() else INFEASIBLE,
-        lower=value,
-        upper=value,
+    return outcome(
+        OPTIMAL if affordable.any() else INFEASIBLE,
+        [TracePoint(0.0, value, value, 0, 1, model.n_actions)],
+        0.0,
+        seed,
+        policy=blind(model, a),
         reward=float(rewards[a]),
         cost=costs[:, a].copy(),
         sure_cost=costs[:, a].copy(),
-        policy=blind(model, a),
-        seconds=0.0,
-        setup_seconds=0.0,
-        trace=[TracePoint(0.0, value, value, 0, 1, model.n_actions)],
         admissible=bool(affordable.any()),
-        horizon=None if affordable.any() else 0,
-        nodes=1,
-        seed=seed,
-        suffices=None if affordable.any() else costs[:, a].copy(),
-        needed=None if affordable.any() else costs.min(axis=1),
+        needed=costs.min(axis=1),
+        visits=1,
     )
 
 

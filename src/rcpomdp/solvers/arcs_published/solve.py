@@ -34,13 +34,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
 from ...model import CPOMDP
-from ..clock import check_limits
+from ..checks import check_common, check_whole
 from ..result import (
     INFEASIBLE,
     INTERRUPTED,
@@ -91,7 +90,9 @@ def arcs_paper(
     """
     if model.n_costs != 1:
         raise InputError(f"the published ARCS takes exactly one cost, but the model has {model.n_costs}")
-    _check_options(epsilon, time_limit, memory_limit, iterations)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
+    if iterations is not None:
+        check_whole(iterations, "iterations", 0)
     _load_kernels()
     return _run(model, epsilon, time_limit, memory_limit, seed, progress, iterations, pruning)
 
@@ -116,26 +117,23 @@ def _run(
     except KeyboardInterrupt:
         status = INTERRUPTED
     trace.append(search.point(time.perf_counter() - ready, trace[-1]))
-    found = search.policy()
-    return Result(
-        solver="arcs",
+    found, budgets = search.policy(), search.budgets()
+    return Result.of_search(
+        "arcs",
+        status,
+        trace,
+        ready - started,
         variant="paper",
-        objective="reward",
-        status=status,
-        lower=trace[-1].lower,
-        upper=trace[-1].upper,
+        policy=found.policy,
         reward=found.reward,
         cost=np.array([found.cost]),
         sure_cost=np.array([found.sure_cost]),
-        policy=found.policy,
-        seconds=trace[-1].seconds,
-        setup_seconds=ready - started,
-        trace=trace,
         admissible=found.horizon is None,
         horizon=found.horizon,
-        nodes=search.n_nodes,
+        tree_nodes=search.n_nodes,
         seed=seed,
-        **search.budgets(),
+        suffices=budgets.get("suffices"),
+        needed=budgets.get("needed"),
     )
 
 
@@ -175,12 +173,6 @@ def _loop(
             if progress is not None:
                 progress(trace[-1])
     return status
-
-
-def _check_options(epsilon: Any, time_limit: Any, memory_limit: Any, iterations: Any) -> None:
-    check_limits(epsilon, time_limit, memory_limit)
-    if iterations is not None and (not isinstance(iterations, int) or iterations < 0):
-        raise InputError(f"the number of iterations must be a whole number of at least 0, not {iterations!r}")
 
 
 @cache

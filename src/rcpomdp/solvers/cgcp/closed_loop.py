@@ -32,7 +32,8 @@ from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, check_whole, is_number
+from ..checks import check_common, is_number
+from ..clock import Slices
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .solve import ColumnGeneration
 
@@ -43,23 +44,23 @@ _DIGITS = 10  # of a budget left, by which steps are told apart
 def cgcp_cl(
     model: CPOMDP,
     *,
-    step_time: float = 1.0,
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
+    step_time: float = 1.0,
 ) -> Result:
     """Solve the C-POMDP again at every step of a run.
 
     Parameters
     ----------
-    step_time : seconds of search before each step but the first
     epsilon : gap to stop at, at each step
     time_limit : seconds of set-up and search before the first step; `step_time` unless given
     memory_limit : bytes that beliefs and plans may take; when they are used up, a step starts from nothing
     seed : of the draws; a run draws by it and by the generator that `initial` is given
     progress : called with the bounds of the first step now and then
+    step_time : seconds of search before each step but the first
 
     The result is that of the first step: its bounds, and the totals of the mixture it would follow to the end. Its
     policy is another one, which is bound to this process and takes its time at each step; simulate it to see what it
@@ -71,10 +72,9 @@ def cgcp_cl(
     >>> rc.simulate(model, result.policy, runs=20)
     Simulation of ce: 20 runs, ...
     """
-    check_limits(epsilon, time_limit, memory_limit)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
     if not is_number(step_time) or not step_time > 0:
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
-    check_whole(seed, "seed", 0)
     unconstrained.load_kernels()
     clock = Slices(step_time if time_limit is None else time_limit)
     engine = _engine(model, memory_limit)

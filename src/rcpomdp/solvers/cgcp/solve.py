@@ -32,7 +32,8 @@ from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, check_whole
+from ..checks import check_common, check_whole
+from ..clock import Slices
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
@@ -50,8 +51,9 @@ def cgcp(
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
-    iterations: int = 100,
+    seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
+    iterations: int = 100,
 ) -> Result:
     """Solve the C-POMDP: the budgets hold in expectation, not in every history.
 
@@ -60,8 +62,9 @@ def cgcp(
     epsilon : gap to stop at
     time_limit : seconds of set-up and search; None is unlimited
     memory_limit : bytes that beliefs and plans may take
-    iterations : prices to try at most
+    seed : of nothing, for there are no random choices; the policy draws when it runs
     progress : called with the bounds now and then
+    iterations : prices to try at most
 
     An interrupt (Ctrl-C) returns the bounds and the mixture found by then. While no mixture is known to keep the
     budgets, the lower bound is −inf, and the one returned exceeds them the least.
@@ -71,7 +74,7 @@ def cgcp(
     >>> result.status, round(result.lower, 3), round(result.upper, 3)
     ('optimal', 12.0, 12.0)
     """
-    check_limits(epsilon, time_limit, memory_limit)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     unconstrained.load_kernels()
     clock = Slices(time_limit)
@@ -220,19 +223,15 @@ class ColumnGeneration:
             pricing.upper = -np.inf
         pricing.trace.append(pricing.point())
         used = np.flatnonzero(mixture.weights)
-        return Result(
-            solver=solver,
-            objective="reward",
-            status=status,
-            lower=pricing.lower,
-            upper=pricing.upper,
+        return Result.of_search(
+            solver,
+            status,
+            pricing.trace,
+            self.clock.setup_seconds,
+            policy=mixture_policy(engine, self.plans, mixture.weights),
             reward=mixture.reward,
             cost=mixture.cost,
             sure_cost=np.max([engine.totals(self.plans[i])[2] for i in used], axis=0),
-            policy=mixture_policy(engine, self.plans, mixture.weights),
-            seconds=pricing.trace[-1].seconds,
-            setup_seconds=self.clock.setup_seconds,
-            trace=pricing.trace,
             suffices=None if feasible else mixture.cost,
             needed=None if feasible else self.needed,
         )

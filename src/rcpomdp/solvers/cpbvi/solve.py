@@ -34,9 +34,10 @@ from ...errors import InputError
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..clock import Slices, check_limits, check_whole
+from ..checks import check_common, check_whole
+from ..clock import Slices
 from ..policy_value import worth
-from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, TIME_LIMIT, Result, TracePoint
+from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
 from .points import Points
 
 _SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
@@ -46,23 +47,25 @@ _LIMIT = 1e300  # totals beyond this cannot be added up
 def cpbvi(
     model: CPOMDP,
     *,
-    beliefs: int = 30,
-    iterations: int = 100,
     epsilon: float = 1e-3,
     time_limit: float | None = None,
+    memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
+    beliefs: int = 30,
+    iterations: int = 100,
 ) -> Result:
     """Solve the C-POMDP approximately by CPBVI; the policy randomises.
 
     Parameters
     ----------
-    beliefs : points to back up, at most
-    iterations : sweeps over the points, at most
-    epsilon : change of reward and costs at the points below which it has converged
+    epsilon : change of reward and costs at the points below which it has converged, for there is no gap
     time_limit : seconds of set-up, backups and evaluation; None is unlimited
+    memory_limit : bytes that points and vectors may take
     seed : of the belief set, and of simulated runs
     progress : called after each sweep
+    beliefs : points to back up, at most
+    iterations : sweeps over the points, at most
 
     There are no bounds: `lower` is −inf and `upper` inf, no sure cost is known, and budgets that no policy keeps are
     not noticed. Reward and costs are exact, or else means of simulated runs with their `standard_error`. An interrupt
@@ -76,18 +79,20 @@ def cpbvi(
     >>> float(rc.simulate(model, result.policy).violation_rate.mean)
     0.0
     """
-    return _run("cpbvi", model, True, beliefs, iterations, epsilon, time_limit, seed, progress)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
+    return _run("cpbvi", model, True, beliefs, iterations, epsilon, time_limit, memory_limit, seed, progress)
 
 
 def cpbvi_d(
     model: CPOMDP,
     *,
-    beliefs: int = 30,
-    iterations: int = 100,
     epsilon: float = 1e-3,
     time_limit: float | None = None,
+    memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
+    beliefs: int = 30,
+    iterations: int = 100,
 ) -> Result:
     """Solve the C-POMDP approximately by CPBVI without lotteries; parameters and result are those of `cpbvi`.
 
@@ -95,7 +100,8 @@ def cpbvi_d(
     >>> rc.solve(rc.problems.make("ce"), "cpbvi-d")  # goes to look, and takes the other tunnel if there are rocks
     Result of cpbvi-d: converged, reward in [-inf, inf], policy with reward 6 and cost 3.5
     """
-    return _run("cpbvi-d", model, False, beliefs, iterations, epsilon, time_limit, seed, progress)
+    check_common(epsilon, time_limit, memory_limit, seed, progress)
+    return _run("cpbvi-d", model, False, beliefs, iterations, epsilon, time_limit, memory_limit, seed, progress)
 
 
 def _run(
@@ -106,17 +112,18 @@ def _run(
     iterations: Any,
     epsilon: float,
     time_limit: float | None,
-    seed: Any,
+    memory_limit: float,
+    seed: int,
     progress: Callable[[TracePoint], None] | None,
 ) -> Result:
-    check_limits(epsilon, time_limit, np.inf)
-    for value, what, least in ((beliefs, "beliefs", 1), (iterations, "iterations", 1), (seed, "seed", 0)):
-        check_whole(value, what, least)
+    check_whole(beliefs, "beliefs", 1)
+    check_whole(iterations, "iterations", 1)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
     clock = Slices(time_limit)
-    search = _Search(model, gain, mixed, clock, _SHARE * time_limit if time_limit is not None else np.inf)
+    seconds = _SHARE * time_limit if time_limit is not None else np.inf
+    search = _Search(model, gain, mixed, clock, seconds, memory_limit)
     search.start(int(beliefs), int(seed))
     clock.ready()
     trace = [search.point()]
@@ -127,19 +134,15 @@ def _run(
     policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, model.budget, mixed)
     trace.append(search.point())
     reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
-    return Result(
-        solver=name,
-        objective="reward",
-        status=status,
-        lower=-np.inf,
-        upper=np.inf,
+    return Result.of_search(
+        name,
+        status,
+        trace,
+        clock.setup_seconds,
+        policy=policy,
         reward=reward,
         cost=cost,
         sure_cost=np.full(model.n_costs, np.inf),
-        policy=policy,
-        seconds=trace[-1].seconds,
-        setup_seconds=clock.setup_seconds,
-        trace=trace,
         seed=int(seed),
         standard_error=standard_error,
     )
@@ -148,9 +151,11 @@ def _run(
 class _Search:
     """Points, vectors and the backups that lead from one set of vectors to the next."""
 
-    def __init__(self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Slices, seconds: float) -> None:
+    def __init__(
+        self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Slices, seconds: float, memory_limit: float
+    ) -> None:
         self.model, self.gain, self.mixed, self.clock = model, gain, mixed, clock
-        self._seconds = seconds
+        self._seconds, self._memory_limit = seconds, memory_limit
         self.sweeps = 0
         self._observed = [  # Z by entries: state, observation, probability
             (np.repeat(np.arange(model.n_states), np.diff(z.indptr)), z.indices, z.data) for z in model.observation
@@ -160,12 +165,20 @@ class _Search:
         """One action for ever, for each action; and the points."""
         self.blind = blind_vectors(self.model, self.gain)  # [A, 1 + K, S]
         self.vectors, self.actions = self.blind, np.arange(self.model.n_actions)
-        self.points = Points(self.model, n_beliefs, np.random.default_rng(seed), lambda: self.over)
+        room = max(1, int(min(n_beliefs, self._memory_limit / (8 * self.model.n_states))))  # beliefs as dense rows
+        self.points = Points(self.model, room, np.random.default_rng(seed), lambda: self.over)
+        self._cut = len(self.points.beliefs) == room < n_beliefs
 
     @property
     def over(self) -> bool:
         """Whether the time for backups is up."""
         return self.clock.elapsed >= self._seconds
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the points, or the vectors and their values at all that follows the points, exceed the limit."""
+        n, rows, n_states = self.vectors.shape
+        return self._cut or 8 * n * rows * (n_states + self.points.following.shape[0]) > self._memory_limit
 
     def iterate(
         self, iterations: int, epsilon: float, trace: list[TracePoint], progress: Callable[[TracePoint], None] | None
@@ -173,6 +186,8 @@ class _Search:
         """Sweep until nothing changes; return what ended it."""
         before = np.full((len(self.points.beliefs), self.gain.shape[0]), np.inf)
         for _ in range(iterations):
+            if self.out_of_memory:
+                return MEMORY_LIMIT
             swept = self._sweep()
             if swept is None:
                 return TIME_LIMIT

@@ -15,6 +15,7 @@ from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE
 from ...model import CPOMDP
 from ...policies import PlanSetPolicy
+from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Slices
 from ..policy_value import simulated_worth
@@ -62,30 +63,21 @@ def solve_noisy(
     option = best if best != NONE else search.thriftiest_option
     policy, sure = plan_set(search, option), search.parts.options.sure[option]
     admissible, most = best != NONE, model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
-    seconds = trace[-1].seconds
     # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
     reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
-    return Result(
-        solver="arcs",
-        variant="levels",
-        objective="reward",
-        status=status,
-        lower=trace[-1].lower,
-        upper=trace[-1].upper,
+    return outcome(
+        status,
+        trace,
+        clock.setup_seconds,
+        seed,
+        policy=policy,
         reward=max(reward, trace[-1].lower),  # chance has no say in what is proven
         cost=cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
-        policy=policy,
-        seconds=seconds,
-        setup_seconds=clock.setup_seconds,
-        trace=trace,
         admissible=admissible,
-        horizon=None if admissible else 0,
-        nodes=int(search.parts.counts["visits"][0]),
-        seed=seed,
-        suffices=None if admissible else sure.copy(),
-        needed=None if admissible else search.needed,
+        needed=search.needed,
+        visits=int(search.parts.counts["visits"][0]),
         standard_error=error,
     )
 

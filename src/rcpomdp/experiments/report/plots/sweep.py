@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from ....solvers import Criterion, registry
 from ....solvers.result import INFEASIBLE
 from ...run.record import Record
 from ..summaries import Group, Row, groups
@@ -20,7 +21,11 @@ from . import style
 from .style import Plot
 
 _LEAST = 3  # budgets of one problem that make a sweep
-_MEANING = {"cgcp": "kept in expectation", "arcs": "kept in every history", "sarsop": "no budget"}
+_MEANING = {
+    Criterion.EXPECTATION: "kept in expectation",
+    Criterion.EVERY_HISTORY: "kept in every history",
+    Criterion.NO_BUDGET: "no budget",
+}
 
 
 def budget_sweep(records: Sequence[Record]) -> list[Plot]:
@@ -29,14 +34,14 @@ def budget_sweep(records: Sequence[Record]) -> list[Plot]:
     if not found:
         return []
     figure, axes = style.panels(len(found), width=4.4, height=3.2, most=2)
-    names: dict[str, str] = {}
+    names: dict[str, Criterion | None] = {}
     for same, ax in zip(found, axes, strict=True):
         names |= _panel(ax, same)
     axes[0].set_ylabel("optimal reward")
     keys = []
-    for name, solver in names.items():
+    for name, criterion in names.items():
         entry = style.key(name)
-        entry.set_label(f"{name}: {_MEANING[solver]}" if solver in _MEANING else name)
+        entry.set_label(name if criterion is None else f"{name}: {_MEANING[criterion]}")
         keys.append(entry)
     if any(map(_lost, found)):
         keys.append(Line2D([], [], color=style.FAINT, marker="x", linestyle="", label="no policy keeps it"))
@@ -71,14 +76,16 @@ def _sweeps(records: Sequence[Record]) -> list[list[Group]]:
     return [sorted(same, key=lambda g: g.budget) for same in by_problem.values() if len(same) >= _LEAST]
 
 
-def _panel(ax: Axes, same: Sequence[Group]) -> dict[str, str]:
+def _panel(ax: Axes, same: Sequence[Group]) -> dict[str, Criterion | None]:
     curves = _curves(same)
+    criteria = {name: registry.criterion(points[0][1].cell.solver) for name, points in curves.items()}
     for name, points in curves.items():
         tint = style.colour(name)
         budgets = [budget for budget, _ in points]
         lower = [math.nan if row.lower is None else row.lower for _, row in points]
         upper = [math.nan if row.upper is None else row.upper for _, row in points]
-        steps = points[0][1].cell.solver != "cgcp"  # whose optimum is concave, so that a line between points is proven
+        # The optimum in expectation is concave, so that a line between points is proven.
+        steps = criteria[name] is not Criterion.EXPECTATION
         ax.fill_between(budgets, lower, upper, color=tint, alpha=0.25, linewidth=0, step="post" if steps else None)
         look: dict[str, Any] = {"color": tint, "drawstyle": "steps-post" if steps else "default"}
         ax.plot(budgets, upper, linewidth=0.8, **look)
@@ -95,18 +102,19 @@ def _panel(ax: Axes, same: Sequence[Group]) -> dict[str, str]:
     ax.set_title(", ".join(filter(None, (same[0].title, same[0].setting))))
     ax.set_xlabel("budget ĉ")
     ax.grid()
-    return {name: points[0][1].cell.solver for name, points in curves.items()}
+    return criteria
 
 
 def _prices(same: Sequence[Group]) -> list[tuple[float, float, float]]:
     """Budgets at which the two optima are proven apart: the RC-POMDP's upper and the C-POMDP's lower bound."""
     found = []
     for group in same:
-        by_solver = {row.cell.solver: row for row in group.rows}
-        if {"arcs", "cgcp"} <= by_solver.keys():
-            low, high = by_solver["arcs"].upper, by_solver["cgcp"].lower
-            if low is not None and high is not None and low < high:
-                found.append((group.budget[0], low, high))
+        bounds = [(registry.criterion(row.cell.solver), row.lower, row.upper) for row in group.rows]
+        uppers = [upper for kind, _, upper in bounds if kind is Criterion.EVERY_HISTORY and upper is not None]
+        lowers = [lower for kind, lower, _ in bounds if kind is Criterion.EXPECTATION and lower is not None]
+        low, high = min(uppers, default=math.inf), max(lowers, default=-math.inf)
+        if low < high:
+            found.append((group.budget[0], low, high))
     return found
 
 

@@ -1,0 +1,33 @@
+"""Checks of what callers ask of a solver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+
+def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, progress: Any) -> None:
+    """Refuse values that make no sense, of the options that all solvers have."""
+    if not is_number(epsilon) or not epsilon >= 0:
+        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
+    if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
+        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
+    if not is_number(memory_limit) or not memory_limit > 0:
+        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
+    check_whole(seed, "seed", 0)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function, not {progress!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, which a truth value is not."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_whole(value: Any, what: str, least: int) -> None:
+    """Refuse what is no whole number of at least some size."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, not {value!r}")
