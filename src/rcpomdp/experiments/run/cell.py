@@ -19,7 +19,6 @@ from ..._json_values import finite
 from ...cli.output import bounds_line
 from ...model import CPOMDP
 from ...simulation.simulate import simulate
-from ...simulation.trajectories import trajectories
 from ...solvers import ONLINE, Result, TracePoint, registry, solve
 from ...solvers.arcs.search import ArcsOptions
 from ...solvers.belief_graph.search import EngineOptions
@@ -97,6 +96,7 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
     runs = _no_runs(cell)
     if cell.runs:
         tell("simulating")
+        paths = cell.problem in WITH_PATHS and cell.solver not in ONLINE
         counted = simulate(
             model,
             result.policy,
@@ -104,12 +104,13 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
             cell.steps,
             cell.seed,
             progress=lambda done: tell(f"simulated {done:,} of {cell.runs:,} runs"),
+            paths=paths,
         )
         if counted.runs < cell.runs:
             raise KeyboardInterrupt
         runs = {name: getattr(counted.outcome, name.removeprefix("run_")) for name in runs}
-        if cell.problem in WITH_PATHS and cell.solver not in ONLINE:
-            runs["paths"] = trajectories(model, result.policy, cell.runs, cell.steps, cell.seed)
+        if paths:
+            runs["paths"] = counted.outcome.path
     return Record(
         cell=cell,
         status=result.status,

@@ -34,7 +34,7 @@ from .tree import (
 )
 
 # Why a search pauses
-DONE, FULL, OUT_OF_LUCK = range(3)
+DONE, FULL, OUT_OF_UNIFORMS = range(3)
 
 KAPPA = 0.5
 
@@ -97,7 +97,7 @@ def sample_heuristic(x: Setting, t: Tree, w: Scratch, target: float) -> tuple[in
 
 
 @inner
-def sample_random(x: Setting, t: Tree, w: Scratch, luck: FloatArray) -> tuple[int, int]:
+def sample_random(x: Setting, t: Tree, w: Scratch, uniforms: FloatArray) -> tuple[int, int]:
     """Descend by chance until a new node is sampled (SampleRandom); returns as `sample_heuristic`.
 
     Actions are those not pruned, observations those that can follow, all with the same chance.
@@ -119,18 +119,18 @@ def sample_random(x: Setting, t: Tree, w: Scratch, luck: FloatArray) -> tuple[in
             left += not t.cut[row, a]
         if left == 0:
             break
-        skip = int(luck[t.used[DRAWN]] * left)
+        skip = int(uniforms[t.used[DRAWN]] * left)
         a = 0
         while t.cut[row, a] or skip > 0:
             skip -= not t.cut[row, a]
             a += 1
-        i = t.first[row, a] + int(luck[t.used[DRAWN] + 1] * t.degree[row, a])
+        i = t.first[row, a] + int(uniforms[t.used[DRAWN] + 1] * t.degree[row, a])
         t.used[DRAWN] += 2
     return n, DONE
 
 
 @kernel
-def search(x: Setting, t: Tree, w: Scratch, luck: FloatArray, epsilon: float, trials: int, pruning: bool) -> int:
+def search(x: Setting, t: Tree, w: Scratch, uniforms: FloatArray, epsilon: float, trials: int, pruning: bool) -> int:
     """Trials until there have been `trials`, the gap is at most epsilon, the root is pruned, or something runs short.
 
     Return why it paused. What a search does depends on its own state alone, not on where it is paused.
@@ -138,15 +138,15 @@ def search(x: Setting, t: Tree, w: Scratch, luck: FloatArray, epsilon: float, tr
     while t.used[TRIALS] < trials and t.info[ROOT, STATUS] == ALIVE:
         if t.value[ROOT, V_HI] - t.value[ROOT, PROVEN] <= epsilon:
             break
-        if t.used[DRAWN] + 2 * w.path.size + 1 > luck.size:
-            return OUT_OF_LUCK
-        heuristic = luck[t.used[DRAWN]] < 0.5
+        if t.used[DRAWN] + 2 * w.path.size + 1 > uniforms.size:
+            return OUT_OF_UNIFORMS
+        heuristic = uniforms[t.used[DRAWN]] < 0.5
         t.used[DRAWN] += 1
         if heuristic:
             target = max(epsilon, KAPPA * (t.value[ROOT, V_HI] - t.value[ROOT, V_LO]))
             n, status = sample_heuristic(x, t, w, target)
         else:
-            n, status = sample_random(x, t, w, luck)
+            n, status = sample_random(x, t, w, uniforms)
         for j in range(n - 1, -1, -1):  # the deepest first, so that one pass reaches the root
             back_up(x, t, w.path[j])
         if pruning:

@@ -42,7 +42,7 @@ from ..result import TracePoint
 from .leaf_policy import build_setting, followers, least_cost_engine, listed_plans, minimise
 
 _DEPTH = 4096  # nodes that a trial samples at most
-_LUCK = 2**16  # random numbers drawn at a time
+_UNIFORMS = 2**16  # random numbers drawn at a time
 _NODES, _ROWS, _POOL = 4096, 256, 4096  # room to begin with
 _GROWTH = (2.0, 1.5, 1.2)  # how much it grows at a time
 _COST_SHARE = 0.25  # of the time limit, for the minimum-cost policy
@@ -74,7 +74,7 @@ class PaperSearch:
         self.setting = build_setting(self.engine, self.plans)
         self.tree = _new_tree(self.setting)
         self.scratch = _new_scratch(self.setting)
-        self.luck = self.rng.random(_LUCK)
+        self.uniforms = self.rng.random(_UNIFORMS)
         start(self.setting, self.tree, self.scratch, *beliefs.initial(self.engine.ordered))
         largest = max(float(np.abs(values).max()) for values in (self.setting.reward_fib, self.setting.plan_reward))
         self.slack = _ROUNDING * largest / (1 - model.discount)
@@ -105,11 +105,11 @@ class PaperSearch:
         """Run some trials, or fewer if they settle it; False if memory is short."""
         goal = self.trials + trials
         while self.trials < goal:
-            why = kernels.search(self.setting, self.tree, self.scratch, self.luck, epsilon, goal, self.pruning)
+            why = kernels.search(self.setting, self.tree, self.scratch, self.uniforms, epsilon, goal, self.pruning)
             if why == kernels.DONE:
                 break
-            if why == kernels.OUT_OF_LUCK:
-                self.luck = self.rng.random(_LUCK)
+            if why == kernels.OUT_OF_UNIFORMS:
+                self.uniforms = self.rng.random(_UNIFORMS)
                 self.tree.used[DRAWN] = 0
             elif not self._grow():
                 return False
