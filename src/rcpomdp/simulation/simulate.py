@@ -98,7 +98,7 @@ class Simulation:
     def truncation(self) -> tuple[float, list[float]]:
         """At most how far longer runs could move the mean reward, and each mean cost.
 
-        A run that has not ended is worth at most ``γ^steps max|R| / (1 − γ)`` more.
+        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``.
         """
         going_on = 1.0 - float(self.outcome.ended.mean())
         tail = going_on * self.model.discount**self.steps / (1 - self.model.discount)

@@ -22,7 +22,7 @@ from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers import clock as stopping
 from rcpomdp.solvers.arcs.levels import level_values
-from rcpomdp.solvers.arcs.multipliers import dual_prices
+from rcpomdp.solvers.arcs.multipliers import dual_multipliers
 from rcpomdp.solvers.arcs.online import OnlinePolicy
 from rcpomdp.solvers.arcs.search import ArcsOptions, BudgetSearch
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
@@ -641,7 +641,7 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
 def test_prices_in_closed_form(
     totals: list[list[float]], best: float, limited: list[bool], prices: list[float]
 ) -> None:
-    found = dual_prices(np.array(totals, dtype=float), best, np.array(limited))
+    found = dual_multipliers(np.array(totals, dtype=float), best, np.array(limited))
     assert found is not None
     np.testing.assert_allclose(found, prices, rtol=1e-6)
 
@@ -656,7 +656,7 @@ def test_prices_in_closed_form(
     ],
 )
 def test_no_prices_where_nothing_suggests_them(totals: list[list[float]], best: float) -> None:
-    assert dual_prices(np.array(totals, dtype=float), best, np.array([True])) is None
+    assert dual_multipliers(np.array(totals, dtype=float), best, np.array([True])) is None
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -670,7 +670,7 @@ def test_prices_close_the_gap_of_the_dual(seed: int) -> None:
     rewards = rng.uniform(-5, 5, 12) + (costs / scale).sum(axis=1) * 5
     best = float(rewards.max())
     budget = costs[int(rewards.argmax())] * (1 - 1e-3)
-    prices = dual_prices(np.column_stack([rewards, costs]), best, np.ones(n_costs, dtype=bool))
+    prices = dual_multipliers(np.column_stack([rewards, costs]), best, np.ones(n_costs, dtype=bool))
     mixture = linprog(-rewards, (costs / scale).T, budget / scale, np.ones((1, 12)), [1.0])
     if prices is None:
         assert best == rewards[0]

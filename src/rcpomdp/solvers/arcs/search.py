@@ -35,7 +35,7 @@ from ...kernels.belief_graph.store import BELIEFS, NONE, SAME
 from ..belief_graph import storage
 from ..belief_graph.search import Engine, EngineOptions
 from .controller import controller_graph, first_action, guaranteed_horizon
-from .multipliers import dual_prices
+from .multipliers import dual_multipliers
 from .storage import (
     Layout,
     build_bounds,
@@ -254,7 +254,7 @@ class BudgetSearch:
             return False
         if len(self.prices) > 1 and priced < _LEAST_PRICED * looks:  # not worth the second relaxation
             return self._take_up(self.prices[:1], self._hints[:1])
-        price = dual_prices(self.courses.total[self.root_courses], self.lower, self.limited)
+        price = dual_multipliers(self.courses.total[self.root_courses], self.lower, self.limited)
         if price is None or np.allclose(price, self.prices[-1], rtol=0.02, atol=1e-9):
             return False
         engine = self.engine

@@ -7,12 +7,12 @@ on with the posterior belief and
     d' = max(0, (d − C(b, a)) / γ).
 
 Each solve runs column generation (`solvers.cgcp.solve`) until its bounds are within epsilon or `step_time` is over.
-Where no policy keeps what is left, the one of least (priced) cost is followed. As each step plans on another budget
+Where no policy keeps what is left, the one of least weighted cost is followed. As each step plans on another budget
 than the one before had planned for it, what the first plan promises need not come true: neither its reward nor its
 cost. That is the inconsistency which recursive constraints remove (Ho et al. 2024, Sec. 2 and App. F.1).
 
-All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the prices at
-which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
+All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the multipliers
+at which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..clock import Slices, check_limits, check_whole, is_number
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .solve import ColumnGeneration
 
-_ITERATIONS = 100  # prices that one step tries at most
+_ITERATIONS = 100  # multipliers that one step tries at most
 _DIGITS = 10  # of a budget left, by which steps are told apart
 
 
@@ -62,8 +62,8 @@ def cgcp_cl(
     progress : called with the bounds of the first step now and then
 
     The result is that of the first step: its bounds, and the totals of the mixture it would follow to the end. Its
-    policy is another one, which is bound to this process and takes its time at each step; simulate it to see what it
-    is worth.
+    policy is another one, which is bound to this process and takes its time at each step; simulate it to see what
+    it earns.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce")
