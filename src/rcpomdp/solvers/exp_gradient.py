@@ -37,7 +37,7 @@ from . import sarsop as unconstrained
 from .belief_graph.search import Engine, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
-from .clock import Slices, check_limits, check_whole, is_number
+from .clock import Clock, check_limits, check_whole, is_number
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
@@ -82,7 +82,7 @@ def exp_gradient(
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
     unconstrained.load_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     game = Game(engine, epsilon, clock, progress)
@@ -106,7 +106,7 @@ class Game:
     """Rounds of multipliers and answers."""
 
     def __init__(
-        self, engine: Engine, epsilon: float, clock: Slices, progress: Callable[[TracePoint], None] | None = None
+        self, engine: Engine, epsilon: float, clock: Clock, progress: Callable[[TracePoint], None] | None = None
     ) -> None:
         self.engine, self.model, self.epsilon, self.clock = engine, engine.model, epsilon, clock
         self.pricing = Pricing(engine, self.model.spending_limit, clock, progress)

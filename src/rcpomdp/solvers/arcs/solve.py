@@ -24,7 +24,7 @@ from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, is_number
+from ..clock import Clock, check_limits, is_number
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
@@ -101,7 +101,7 @@ def arcs(
         unconstrained.load_kernels()  # it may be needed too
     point_based.load_kernels()
     load_belief_mdp_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
         return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
@@ -114,7 +114,7 @@ def _by_all_means(
     model: CPOMDP,
     options: ArcsOptions | None,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -133,7 +133,7 @@ def _by_all_means(
     if told is model or result.admissible:
         return result
     # What the policy earns and costs is to be told of the model itself.
-    again = Slices(clock.left)
+    again = Clock(clock.left)
     return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
 
 
@@ -141,7 +141,7 @@ def _by_search(
     model: CPOMDP,
     options: ArcsOptions,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -163,7 +163,7 @@ def _by_search(
 def _by_kind(
     model: CPOMDP,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -184,7 +184,7 @@ def _by_kind(
 def _solve(
     search: BudgetSearch,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
     before: Result | None,
@@ -235,7 +235,7 @@ def _solve(
 def _search(
     search: BudgetSearch,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
@@ -267,7 +267,7 @@ def _search(
 
 
 def _without_budget(
-    engine: Engine, epsilon: float, clock: Slices, seed: int, progress: Callable[[TracePoint], None] | None
+    engine: Engine, epsilon: float, clock: Clock, seed: int, progress: Callable[[TracePoint], None] | None
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     found = unconstrained.sarsop(

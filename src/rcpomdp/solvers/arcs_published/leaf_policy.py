@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
@@ -18,6 +16,7 @@ from ...kernels.belief_graph.plans import LINKS, OLDER, VALUES
 from ...kernels.belief_graph.store import CLASS
 from ...model import CPOMDP
 from ..belief_graph.search import Engine, Objective
+from ..clock import Clock
 
 _EPSILON = 1e-3  # gap of the least cost, relative to it or to the largest cost of a step
 _WORK = 10**8  # steps of the search for it at most
@@ -38,11 +37,11 @@ def _largest_cost(model: CPOMDP) -> float:
     return float(model.cost.max(initial=0.0)) or 1.0
 
 
-def minimise(engine: Engine, seconds: float) -> bool:
+def minimise(engine: Engine, seconds: float | None) -> bool:
     """Search until the gap is small, for so much work at most, or for some time; False if interrupted."""
-    deadline = time.perf_counter() + seconds
+    clock = Clock(seconds)
     try:
-        while engine.work < _WORK and not engine.out_of_memory and time.perf_counter() < deadline:
+        while engine.work < _WORK and not engine.out_of_memory and not clock.over:
             epsilon = max(_EPSILON * max(_largest_cost(engine.model), -engine.upper), 4 * engine.slack)
             if engine.gap <= epsilon:
                 break

@@ -69,7 +69,7 @@ class PaperSearch:
         self.model, self.memory_limit, self.pruning = model, memory_limit, pruning
         self.rng = np.random.default_rng(seed)
         self.engine = least_cost_engine(model, memory_limit)  # Alg. 1, line 1
-        self.interrupted = not minimise(self.engine, np.inf if time_limit is None else _COST_SHARE * time_limit)
+        self.interrupted = not minimise(self.engine, None if time_limit is None else _COST_SHARE * time_limit)
         self.plans = listed_plans(self.engine)
         self.setting = build_setting(self.engine, self.plans)
         self.tree = _new_tree(self.setting)

@@ -32,7 +32,7 @@ from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, check_whole, is_number
+from ..clock import Clock, check_limits, check_whole, is_number
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .solve import ColumnGeneration
 
@@ -76,7 +76,7 @@ def cgcp_cl(
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
     check_whole(seed, "seed", 0)
     unconstrained.load_kernels()
-    clock = Slices(step_time if time_limit is None else time_limit)
+    clock = Clock(step_time if time_limit is None else time_limit)
     engine = _engine(model, memory_limit)
     clock.ready()
     generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
@@ -141,7 +141,7 @@ class ClosedLoopPolicy:
         here = engine.root, tuple(float(f"{d:.{_DIGITS}g}") for d in left)
         if here in self._solved:
             return self._solved[here]
-        clock = Slices(self.step_time)
+        clock = Clock(self.step_time)
         start = engine.objective.costs if engine.objective.reward == 1.0 else None
         generation = ColumnGeneration(engine, left, spending_limit(left), self.epsilon, clock, start=start)
         status = generation.run(_ITERATIONS)

@@ -15,7 +15,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...policies import MixturePolicy
 from ..belief_graph.search import Engine, Objective
-from ..clock import Patience, Slices
+from ..clock import Clock, StallDetector
 from ..result import MEMORY_LIMIT, STALLED, TIME_LIMIT, TracePoint
 
 ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one λ
@@ -38,7 +38,7 @@ class Pricing:
         self,
         engine: Engine,
         limit: FloatArray,
-        clock: Slices,
+        clock: Clock,
         progress: Callable[[TracePoint], None] | None = None,
     ) -> None:
         self.engine, self.limit, self.clock = engine, limit, clock
@@ -46,7 +46,7 @@ class Pricing:
         self.lower, self.upper = -np.inf, np.inf  # bounds on the optimum; whoever mixes raises the lower one
         self.slack = engine.slack  # of the reward of a plan
         self._progress = progress
-        self._patience = Patience()
+        self._stalls = StallDetector()
         self._largest = float(np.abs(engine.model.reward).max()) / (1 - engine.model.discount)
         self.trace: list[TracePoint] = []
 
@@ -58,7 +58,7 @@ class Pricing:
         objective = Objective(weight, multipliers.copy())
         if not self.engine.aims_at(objective):
             self.engine.retarget(objective)
-            self._patience = Patience()
+            self._stalls = StallDetector()
         self.note_upper()
 
     @property
@@ -106,9 +106,9 @@ class Pricing:
                 return SHARE_USED
             if engine.out_of_memory:
                 return MEMORY_LIMIT
-            if engine.gap <= engine.slack or self._patience.tired(engine.lower, engine.upper, engine.sizes[0]):
+            if engine.gap <= engine.slack or self._stalls.found(engine.lower, engine.upper, engine.sizes[0]):
                 return STALLED
-            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._patience.share)
+            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._stalls.share)
             self.note_upper()
             if not self.trace or self.clock.seconds >= self.trace[-1].seconds + _TELL:
                 self.tell()

@@ -33,7 +33,7 @@ from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
-from ..clock import Slices, check_limits, check_whole
+from ..clock import Clock, check_limits, check_whole
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
@@ -75,7 +75,7 @@ def cgcp(
     check_limits(epsilon, time_limit, memory_limit)
     check_whole(iterations, "iterations", 1)
     unconstrained.load_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
@@ -98,7 +98,7 @@ class ColumnGeneration:
         budget: FloatArray,
         limit: FloatArray,
         epsilon: float,
-        clock: Slices,
+        clock: Clock,
         progress: Callable[[TracePoint], None] | None = None,
         start: FloatArray | None = None,
     ) -> None:

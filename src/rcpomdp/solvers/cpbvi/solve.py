@@ -34,7 +34,7 @@ from ...errors import InputError
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..clock import Slices, check_limits, check_whole
+from ..clock import Clock, check_limits, check_whole
 from ..policy_value import worth
 from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, TIME_LIMIT, Result, TracePoint
 from .points import Points
@@ -115,7 +115,7 @@ def _run(
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     search = _Search(model, gain, mixed, clock, _SHARE * time_limit if time_limit is not None else np.inf)
     search.start(int(beliefs), int(seed))
     clock.ready()
@@ -148,7 +148,7 @@ def _run(
 class _Search:
     """Points, vectors and the backups that lead from one set of vectors to the next."""
 
-    def __init__(self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Slices, seconds: float) -> None:
+    def __init__(self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Clock, seconds: float) -> None:
         self.model, self.gain, self.mixed, self.clock = model, gain, mixed, clock
         self._seconds = seconds
         self.sweeps = 0
