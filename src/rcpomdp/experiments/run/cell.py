@@ -16,7 +16,6 @@ import numpy as np
 
 from ... import __version__, problems
 from ..._json_values import finite
-from ...cli.output import bounds_line
 from ...model import CPOMDP
 from ...simulation.simulate import simulate
 from ...solvers import ONLINE, Result, TracePoint, registry, solve
@@ -148,10 +147,10 @@ def _now_and_then(tell: Callable[[str], None]) -> Callable[[TracePoint], None]:
     last = [-np.inf]
 
     def progress(point: TracePoint) -> None:
-        moment = time.perf_counter()
-        if moment - last[0] >= _TELL:
-            last[0] = moment
-            tell(bounds_line(point))
+        seconds = time.perf_counter()
+        if seconds - last[0] >= _TELL:
+            last[0] = seconds
+            tell(point.in_words())
 
     return progress
 
