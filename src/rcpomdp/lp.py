@@ -114,7 +114,7 @@ class MixingProgram:
 
     @property
     def status(self) -> str:
-        """What HiGHS says of the last solve."""
+        """The outcome of the last solve, as HiGHS names it."""
         return str(self._solver.getModelStatus())
 
     def _tolerate(self, tolerance: float) -> None:

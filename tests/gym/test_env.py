@@ -263,9 +263,9 @@ def test_odd_models(states: int, actions: int, observations: int, costs: int) ->
     check_env(env, skip_render_check=True)
     _, info = env.reset(seed=0)
     assert info["remaining_budget"].shape == info["cost"].shape == (costs,)
-    six = SafetyGymnasium(env)
-    six.reset(seed=0)
-    _, _, cost, _, _, info = six.step(0)
+    safe = SafetyGymnasium(env)
+    safe.reset(seed=0)
+    _, _, cost, _, _, info = safe.step(0)
     assert np.shape(cost) == ((5,) if costs == 5 else ())
     np.testing.assert_array_equal(cost, info["cost"] if costs else 0.0)
     assert_plays_what_is_simulated(case.model, rc.policies.RandomPolicy(case.model), runs=3, steps=6, seed=1)
@@ -284,9 +284,9 @@ def test_the_safety_gymnasium_gives_the_cost_that_is_asked_for() -> None:
     plain.reset(seed=1)
     info = plain.step(1)[4]
     for which in (0, 2, "cost1"):
-        six = SafetyGymnasium(rc.to_gymnasium(case.model), which)
-        six.reset(seed=1)
-        cost = six.step(1)[2]
+        safe = SafetyGymnasium(rc.to_gymnasium(case.model), which)
+        safe.reset(seed=1)
+        cost = safe.step(1)[2]
         assert isinstance(cost, float)
         assert cost == info["cost"][case.model.costs.resolve(which)] > 0
     with pytest.raises(rc.InputError, match="cost 'tolls' is not declared"):

@@ -91,7 +91,7 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
         return np.int64(self.model.n_observations), self._info(np.zeros((1, self.model.n_costs)))
 
     def step(self, action: np.int64) -> tuple[np.int64, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Act; an action that is none is an InputError."""
+        """Act; an action that the model does not have is an InputError."""
         if self._over:
             raise ResetNeeded("the episode is over, or none has begun: call reset first")
         episodes, actions = self._episodes, np.atleast_1d(action)
@@ -118,7 +118,7 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
 
 
 def check_limit(max_episode_steps: Any) -> None:
-    """Refuse a time limit that is none."""
+    """Refuse a time limit that is not a whole number of at least 1."""
     if max_episode_steps is not None and (not isinstance(max_episode_steps, int | np.integer) or max_episode_steps < 1):
         raise InputError(f"max_episode_steps must be a whole number of at least 1 or None, not {max_episode_steps!r}")
 

@@ -90,7 +90,7 @@ class EpisodeBatch:
         return self._runs.state
 
     def info(self, cost: FloatArray, belief: bool) -> dict[str, Any]:
-        """What is told beside observation and reward, as new arrays, [n, ...]."""
+        """The info beside observation and reward, as new arrays, [n, ...]."""
         told = {"cost": cost, "spent": self._runs.spent.copy(), "remaining_budget": self._runs.left.copy()}
         return told | {"belief": self._beliefs()} if belief else told
 

@@ -100,7 +100,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         return self._observations.copy(), self._info(np.zeros((self.num_envs, self.model.n_costs)), mask)
 
     def step(self, actions: IntArray) -> tuple[IntArray, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
-        """Act in every environment; an action that is none is an InputError."""
+        """Act in every environment; an action that the model does not have is an InputError."""
         over = self._over.copy()
         if not self._begun.all() or (self._mode is AutoresetMode.DISABLED and over.any()):
             raise ResetNeeded("the episode of an environment is over, or none has begun: call reset first")
@@ -120,7 +120,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         return self._observations.copy(), out.reward, terminated, truncated, info
 
     def _final(self, cost: FloatArray) -> dict[str, Any]:
-        """How the episodes that are over ended."""
+        """The last observation and info of the episodes that are over."""
         over = self._over
         last: Any = np.full(self.num_envs, None, dtype=object)
         last[over] = list(self._observations[over])  # an object each, as Gymnasium has it
@@ -134,7 +134,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         self._over = self._over & ~mask
 
     def _info(self, cost: FloatArray, mask: BoolArray) -> dict[str, Any]:
-        """What is told of the environments in a mask; there are zeros for the others."""
+        """The info of the environments in a mask, with zeros for the others."""
         told = self._episodes.info(cost.copy(), self._belief)
         for key, value in list(told.items()):
             value[~mask] = 0

@@ -41,7 +41,7 @@ def node_vectors(controller: ControllerPolicy, model: CPOMDP) -> AlphaPolicy:
 
 
 def _after(controller: ControllerPolicy, model: CPOMDP, values: FloatArray) -> FloatArray:
-    """What follows, undiscounted: [n, S] from [n, S]."""
+    """The expected values after one step, undiscounted: [n, S] from [n, S]."""
     result = np.empty_like(values)
     for a in range(model.n_actions):
         nodes = np.flatnonzero(controller.actions == a)

@@ -29,7 +29,7 @@ def check_limits(epsilon: Any, time_limit: Any, memory_limit: Any) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, which a truth value is not."""
+    """True if a value is a real number, which a truth value is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
@@ -78,7 +78,7 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether time is up."""
+        """True if time is up."""
         return time.perf_counter() >= self._deadline
 
     @property

@@ -241,7 +241,7 @@ class Game:
         return Mixture(weights, float(weights @ np.array(rewards)), weights @ np.array(costs))
 
     def result(self, status: str) -> Result:
-        """What was found."""
+        """The bounds and the mixture that were found."""
         engine, pricing = self.engine, self.pricing
         plans, mixture = (self.answers, self._mixture()) if self.answers else (self.thrifty, self.spare)
         weights = np.zeros(max(plans) + 1)

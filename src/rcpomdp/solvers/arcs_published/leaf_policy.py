@@ -33,7 +33,7 @@ def least_cost_engine(model: CPOMDP, memory_limit: float) -> Engine:
 
 
 def _largest_cost(model: CPOMDP) -> float:
-    """Of a step; 1 if nothing costs anything."""
+    """The largest cost of a step; 1 if nothing costs anything."""
     return float(model.cost.max(initial=0.0)) or 1.0
 
 
@@ -64,7 +64,7 @@ def listed_plans(engine: Engine) -> IntArray:
 
 
 def followers(engine: Engine, plan: int) -> list[tuple[int, int]]:
-    """What follows each observation that a plan can meet: (observation, plan)."""
+    """The plan that follows each observation that a plan can meet: (observation, plan)."""
     x, g = engine.space, engine.plans
     pair = g.info[plan, CLASS] * engine.model.n_actions + g.info[plan, PLAN_ACTION]
     first, last = int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])
@@ -89,7 +89,7 @@ def _largest_steps(engine: Engine) -> FloatArray:
 
 
 def _costly(engine: Engine, plans: IntArray) -> BoolArray:
-    """From which states of its class each of the plans may ever cost anything, pooled."""
+    """The states of its class from which each of the plans may ever cost anything, pooled."""
     x, g, n = engine.space, engine.plans, engine.sizes[1]
     length = np.diff(x.start)[g.info[:n, CLASS]]
     at = np.cumsum(length) - length
@@ -103,7 +103,7 @@ def _costly(engine: Engine, plans: IntArray) -> BoolArray:
 
 
 def build_setting(engine: Engine, plans: IntArray) -> Setting:
-    """What the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
+    """The arrays that the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
     x, g, model = engine.space, engine.plans, engine.ordered
     sizes = np.diff(x.start)
     cls = g.info[plans, CLASS]

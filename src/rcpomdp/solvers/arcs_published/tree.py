@@ -93,7 +93,7 @@ class PaperSearch:
 
     @property
     def infeasible(self) -> bool:
-        """Whether no admissible policy exists."""
+        """True if no admissible policy exists."""
         return bool(self.tree.info[ROOT, STATUS] == PRUNED)
 
     @property
@@ -161,7 +161,7 @@ class PaperSearch:
         return TracePoint(seconds, lower, upper, self.trials, int(self.tree.used[ROWS]), len(self.plans))
 
     def budgets(self) -> dict[str, FloatArray]:
-        """What a budget must be: at least `needed`; `suffices` is what the minimum-cost policy surely keeps."""
+        """The least a budget must be, `needed`, and `suffices`, which the minimum-cost policy surely keeps."""
         if not self.infeasible:
             return {}
         needed = max(float(kernels.least_budget(self.setting, self.tree)), float(self.model.budget[0]))
@@ -229,7 +229,7 @@ class PaperSearch:
         return ControllerPolicy(self.model, [action for action, _ in rows], successors, first)
 
     def _children(self, node: int, column: int) -> range:
-        """What can follow a node under its policy; nothing for a leaf."""
+        """The nodes that can follow a node under its policy; none for a leaf."""
         row, a = self.tree.info[node, ROW], self.tree.info[node, column]
         if a == NONE:
             return range(0)

@@ -86,7 +86,7 @@ def cgcp_cl(
 
 
 class ClosedLoopState(NamedTuple):
-    """Where a run is, and the action it takes there."""
+    """The place of a run, and the action it takes there."""
 
     belief: Belief  # of the model in class order
     left: tuple[float, ...]  # [K] budget left

@@ -100,7 +100,7 @@ class Master:
         return other
 
     def is_within(self, cost: FloatArray) -> bool:
-        """Whether costs [K] keep the budgets, but for the rounding that limits allow."""
+        """True if costs [K] keep the budgets, but for the rounding that limits allow."""
         return bool((cost <= self.limit).all())
 
     @property

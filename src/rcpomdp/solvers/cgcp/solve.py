@@ -173,7 +173,7 @@ class ColumnGeneration:
 
     @property
     def _infeasible(self) -> bool:
-        """Whether it is proven that no policy keeps the budgets."""
+        """True if it is proven that no policy keeps the budgets."""
         pricing = self.pricing
         return self.engine.objective.reward != 1.0 and pricing.least_weighted_cost > pricing.allowed
 
@@ -212,7 +212,7 @@ class ColumnGeneration:
         return True
 
     def result(self, status: str, solver: str) -> Result:
-        """What was found."""
+        """The bounds and the mixture that were found."""
         pricing, engine = self.pricing, self.engine
         if self.master.feasible:
             self._take(self.master.solved_anew().mixture)  # the LP without a history may do better

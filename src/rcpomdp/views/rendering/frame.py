@@ -102,7 +102,7 @@ def _tell(axes: Axes, model: CPOMDP, step: Step) -> None:
 
 
 def _gauge(axes: Axes, y: float, name: str, spent: float, added: float, budget: float) -> None:
-    """What is spent, what this step adds, and the budget as a mark."""
+    """A bar of what is spent and what this step adds, with the budget as a mark."""
     from matplotlib.patches import Rectangle
 
     total = spent + added
@@ -168,7 +168,7 @@ def _fitted(axes: Axes, text: str, size: float, room: float) -> str:
 
 
 def _width(axes: Axes, text: str, size: float) -> float:
-    """Of a line of text, in widths of the axes."""
+    """The width of a line of text, in widths of the axes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
