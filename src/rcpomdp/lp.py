@@ -43,6 +43,7 @@ class MixingProgram:
     tolerance : to which constraints hold, primal and dual, after scaling; HiGHS's own unless given
     most_excess : bound on t. inf begins with the first phase, in which values do not count; 0 and None begin with the
         second, with and without a column for t
+    most_weight : bound on each weight; 1 changes no optimum, but which of several HiGHS finds
     """
 
     def __init__(
@@ -52,8 +53,10 @@ class MixingProgram:
         value_unit: float = 1.0,
         tolerance: float | None = None,
         most_excess: float | None = None,
+        most_weight: float = np.inf,
     ) -> None:
         self._units, self._value_unit, self._tolerance = units.copy(), value_unit, tolerance
+        self._most_weight = most_weight
         self._first = 0 if most_excess is None else 1  # column of the first option
         self._values_count = not most_excess
         make: Any = highspy.Highs  # its stubs are partial
@@ -76,8 +79,8 @@ class MixingProgram:
         objective = values / self._value_unit if self._values_count else np.zeros(n)
         starts = np.arange(n, dtype=np.int32) * n_rows
         rows = np.tile(np.arange(n_rows, dtype=np.int32), n)
-        none, all_ = np.zeros(n), np.full(n, highspy.kHighsInf)
-        self._solver.addCols(n, objective, none, all_, entries.size, starts, rows, entries.ravel())
+        least, most = np.zeros(n), np.full(n, self._most_weight)
+        self._solver.addCols(n, objective, least, most, entries.size, starts, rows, entries.ravel())
 
     def maximise(self, values: FloatArray, most_excess: float) -> None:
         """Go on to the second phase, with the values [n] of all options and what is left of the excess."""

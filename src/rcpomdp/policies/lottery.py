@@ -86,7 +86,7 @@ def _program(rewards: FloatArray, costs: FloatArray, budget: FloatArray) -> tupl
     if not options.size:
         return None
     value_unit = float(np.abs(rewards[options]).max()) or 1.0
-    program = MixingProgram(budget[some], budget[some], value_unit, tolerance=RELATIVE)
+    program = MixingProgram(budget[some], budget[some], value_unit, tolerance=RELATIVE, most_weight=1.0)
     program.add(rewards[options], costs[np.ix_(options, some)])
     found = program.solve()
     if found is None:
