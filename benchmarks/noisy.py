@@ -121,13 +121,13 @@ def unconstrained(case: Case, seconds: float, runs: int) -> Row:
 
 def without(case: Case, seconds: float, idea: int) -> Row:
     """Bounds of the search on noisy models with one idea switched off."""
-    from rcpomdp.solvers.clock import Slices
+    from rcpomdp.solvers.clock import Clock
     from rcpomdp.solvers.pointbased.options import SearchOptions
     from rcpomdp.solvers.pointbased.solve import load_kernels, solve_noisy
 
     load_kernels()
     options = SearchOptions(**list(IDEAS.values())[idea])
-    r = solve_noisy(_model(case), 1e-3, Slices(seconds), 8e9, 0, None, options)
+    r = solve_noisy(_model(case), 1e-3, Clock(seconds), 8e9, 0, None, options)
     return {"lower": r.lower, "upper": r.upper, "gap": r.gap}
 
 

@@ -29,7 +29,7 @@ def main() -> None:
 
 def collect() -> dict[str, Any]:
     """A buffer [STEPS, ENVS] of what random actions lead to, with the cost apart from the reward."""
-    envs = rcpomdp.gym.VectorSixTuple(
+    envs = rcpomdp.gym.VectorSafetyGymnasium(
         gymnasium.make_vec("rcpomdp/tiger-v0", num_envs=ENVS, max_episode_steps=20, autoreset_mode="SameStep")
     )
     shape = STEPS, ENVS

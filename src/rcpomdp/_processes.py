@@ -37,7 +37,7 @@ def host() -> str:
 
 
 def started(pid: int) -> str:
-    """When a process began, in clock ticks since the start of the machine; empty if that cannot be known.
+    """The time at which a process began, in clock ticks since the start of the machine; empty if that cannot be known.
 
     A number alone may be another process's by now.
     """
@@ -46,7 +46,7 @@ def started(pid: int) -> str:
 
 
 def is_gone(pid: int, began: str) -> bool:
-    """Whether a process of this machine has ended."""
+    """True if a process of this machine has ended."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -58,7 +58,7 @@ def is_gone(pid: int, began: str) -> bool:
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process, from its state on; nothing where it tells nothing."""
+    """The kernel's facts of a process, from its state on; none where it tells nothing."""
     try:
         return (
             Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -364,9 +364,9 @@ def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
 
 
 def test_the_live_line_copes_with_no_policy_yet() -> None:
-    line = output.bounds_line(TracePoint(3.0, -float("inf"), 1.5, 1, 2000, 3))
+    line = TracePoint(3.0, -float("inf"), 1.5, 1, 2000, 3).in_words()
     assert line == "3 s, no policy within the budget yet, at most 1.5, 2,000 beliefs, 3 plans"
-    assert "[1, 1.5], gap 0.5" in output.bounds_line(TracePoint(3.0, 1.0, 1.5, 1, 2, 3))
+    assert "[1, 1.5], gap 0.5" in TracePoint(3.0, 1.0, 1.5, 1, 2, 3).in_words()
 
 
 def test_solvers_are_listed(run) -> None:

@@ -19,7 +19,6 @@ import numpy as np
 
 import rcpomdp as rc
 from rcpomdp.experiments.run.record import Cell, Record
-from rcpomdp.simulation.trajectories import trajectories
 from record_json import dump
 
 ALGORITHMS = {
@@ -104,7 +103,7 @@ def run(cell: Cell) -> Record:
     seconds = 0.0
     if cell.runs:
         begun = datetime.now(UTC)
-        o = rc.simulate(model, result.policy, cell.runs, cell.steps, cell.seed).outcome
+        o = rc.simulate(model, result.policy, cell.runs, cell.steps, cell.seed, paths=True).outcome
         seconds = (datetime.now(UTC) - begun).total_seconds()
         out = {
             "run_reward": o.reward,
@@ -113,8 +112,8 @@ def run(cell: Cell) -> Record:
             "run_violation": o.violation,
             "run_length": o.length,
         }
-    if cell.suite == "paper-figure":
-        out["paths"] = trajectories(model, result.policy, cell.runs, cell.steps, cell.seed)
+        if cell.suite == "paper-figure":
+            out["paths"] = o.path
 
     def known(x: float) -> float | None:
         return float(x) if math.isfinite(x) else None

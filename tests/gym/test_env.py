@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import rcpomdp.gym
-from rcpomdp.gym import CPOMDPEnv, SixTuple
+from rcpomdp.gym import CPOMDPEnv, SafetyGymnasium
 from rcpomdp.kernels.simulation.episodes import uniforms
-from rcpomdp.simulation import random_streams as luck
+from rcpomdp.simulation import random_streams
 from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
@@ -47,7 +47,7 @@ def assert_plays_what_is_simulated(model: rc.CPOMDP, policy: Any, runs: int, ste
     """All rows of a simulation, episode by episode."""
     rows = rc.simulate(model, policy, runs, steps, seed).outcome
     env = rc.to_gymnasium(model, until_known=True, max_episode_steps=steps)
-    _, mind = luck.generators(seed, 0)
+    _, mind = random_streams.generators(seed, 0)
     if model.terminal[model.initial_belief > 0].all():
         return  # the simulator takes no step, an environment must
     for run in range(runs):
@@ -263,9 +263,9 @@ def test_odd_models(states: int, actions: int, observations: int, costs: int) ->
     check_env(env, skip_render_check=True)
     _, info = env.reset(seed=0)
     assert info["remaining_budget"].shape == info["cost"].shape == (costs,)
-    six = SixTuple(env)
-    six.reset(seed=0)
-    _, _, cost, _, _, info = six.step(0)
+    safe = SafetyGymnasium(env)
+    safe.reset(seed=0)
+    _, _, cost, _, _, info = safe.step(0)
     assert np.shape(cost) == ((5,) if costs == 5 else ())
     np.testing.assert_array_equal(cost, info["cost"] if costs else 0.0)
     assert_plays_what_is_simulated(case.model, rc.policies.RandomPolicy(case.model), runs=3, steps=6, seed=1)
@@ -278,21 +278,21 @@ def test_a_process_that_is_over_before_it_begins() -> None:
     assert env.step(0)[:4] == (0, 0.0, True, False)
 
 
-def test_the_six_tuple_gives_the_cost_that_is_asked_for() -> None:
+def test_the_safety_gymnasium_gives_the_cost_that_is_asked_for() -> None:
     case = random_model(np.random.default_rng(3), n_costs=3, cost_density=1.0)
     plain = rc.to_gymnasium(case.model)
     plain.reset(seed=1)
     info = plain.step(1)[4]
     for which in (0, 2, "cost1"):
-        six = SixTuple(rc.to_gymnasium(case.model), which)
-        six.reset(seed=1)
-        cost = six.step(1)[2]
+        safe = SafetyGymnasium(rc.to_gymnasium(case.model), which)
+        safe.reset(seed=1)
+        cost = safe.step(1)[2]
         assert isinstance(cost, float)
         assert cost == info["cost"][case.model.costs.resolve(which)] > 0
     with pytest.raises(rc.InputError, match="cost 'tolls' is not declared"):
-        SixTuple(plain, "tolls")
+        SafetyGymnasium(plain, "tolls")
     with pytest.raises(rc.InputError, match="is no environment of a CPOMDP"):
-        SixTuple(gymnasium.make("CartPole-v1"))
+        SafetyGymnasium(gymnasium.make("CartPole-v1"))
 
 
 # What is refused

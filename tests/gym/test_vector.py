@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rcpomdp as rc
-from rcpomdp.gym import CPOMDPVectorEnv, VectorSixTuple
+from rcpomdp.gym import CPOMDPVectorEnv, VectorSafetyGymnasium
 from strategies import Dense, cpomdps, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=40)
@@ -102,7 +102,7 @@ def test_statistics_wrappers_of_gymnasium_take_them() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_six_values_hold_the_cost_of_the_action_also_when_the_episode_is_over(mode: AutoresetMode) -> None:
-    envs = VectorSixTuple(CPOMDPVectorEnv(rc.problems.make("ce"), 3, autoreset_mode=mode))
+    envs = VectorSafetyGymnasium(CPOMDPVectorEnv(rc.problems.make("ce"), 3, autoreset_mode=mode))
     envs.reset(seed=0)
     _, rewards, costs, terminated, truncated, _ = envs.step(np.array([1, 0, 1]))
     assert costs.tolist() == [5, 0, 5]
@@ -114,11 +114,11 @@ def test_six_values_hold_the_cost_of_the_action_also_when_the_episode_is_over(mo
 @pytest.mark.parametrize("costs", [0, 1, 5])
 def test_six_values_for_any_number_of_costs(costs: int) -> None:
     case = random_model(np.random.default_rng(1), n_costs=costs)
-    envs = VectorSixTuple(CPOMDPVectorEnv(case.model, 4))
+    envs = VectorSafetyGymnasium(CPOMDPVectorEnv(case.model, 4))
     envs.reset(seed=0)
     assert envs.step(np.zeros(4, dtype=int))[2].shape == ((4, 5) if costs == 5 else (4,))
     if costs == 5:
-        assert VectorSixTuple(CPOMDPVectorEnv(case.model, 4), "cost2")._which == 2
+        assert VectorSafetyGymnasium(CPOMDPVectorEnv(case.model, 4), "cost2")._which == 2
 
 
 def test_what_is_returned_is_the_callers_to_keep() -> None:

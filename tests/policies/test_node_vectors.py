@@ -1,4 +1,4 @@
-"""The α-vectors of a controller: the equation they solve, and what they are worth."""
+"""The α-vectors of a controller: the equation they solve, and the value of being greedy in them."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_workers_do_not_change_the_rows() -> None:
     assert list(one.rows()) != list(rc.simulate(model, policy, runs=700, steps=9, seed=12).rows())
 
 
-def test_a_runs_luck_depends_on_its_number_alone() -> None:
+def test_what_a_run_draws_depends_on_its_number_alone() -> None:
     model = rc.problems.make("tiger")
     few = list(rc.simulate(model, RandomPolicy(model), runs=10, steps=5, seed=1).rows())
     many = list(rc.simulate(model, RandomPolicy(model), runs=600, steps=5, seed=1).rows())

@@ -12,7 +12,7 @@ import reference
 from rcpomdp.policies import MixturePolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers.cgcp.solve import cgcp
-from rcpomdp.solvers.exp_gradient import exp_gradient, prices
+from rcpomdp.solvers.exp_gradient import exp_gradient, multipliers
 from strategies import Dense, random_model
 from work import AMPLE
 
@@ -42,24 +42,24 @@ def test_log_odds_are_the_published_update() -> None:
     rng = np.random.default_rng(0)
     for _ in range(100):
         bound, z = rng.uniform(0.1, 100), rng.normal()
-        price = rng.uniform(0.01, 0.99) * bound
-        published = bound * price * np.exp(z) / (bound + price * (np.exp(z) - 1))
-        log_odds = np.log(price / (bound - price))
-        assert prices(np.array([log_odds]), np.array([bound]))[0] == pytest.approx(price)
-        assert prices(np.array([log_odds + z]), np.array([bound]))[0] == pytest.approx(published)
+        multiplier = rng.uniform(0.01, 0.99) * bound
+        published = bound * multiplier * np.exp(z) / (bound + multiplier * (np.exp(z) - 1))
+        log_odds = np.log(multiplier / (bound - multiplier))
+        assert multipliers(np.array([log_odds]), np.array([bound]))[0] == pytest.approx(multiplier)
+        assert multipliers(np.array([log_odds + z]), np.array([bound]))[0] == pytest.approx(published)
 
 
 def test_the_closed_form_of_two_costs() -> None:
     """With costs c_1, c_2, ... the odds are the product of all e^z, whatever the order: here up as often as down."""
     steps = np.array([0.7, -0.2, 0.7, -0.2, -1.0])
     expected = 3.0 / (1 + np.exp(-steps.sum()))
-    assert prices(np.array([steps.sum()]), np.array([3.0]))[0] == pytest.approx(expected)
-    assert prices(np.array([steps[::-1].sum()]), np.array([3.0]))[0] == pytest.approx(expected)
+    assert multipliers(np.array([steps.sum()]), np.array([3.0]))[0] == pytest.approx(expected)
+    assert multipliers(np.array([steps[::-1].sum()]), np.array([3.0]))[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e100, 1e308, np.inf])
 def test_the_update_is_stable_for_huge_costs(size: float) -> None:
-    assert prices(np.array([size, -size, 0.0]), np.full(3, 8.0)).tolist() == [8.0, 0.0, 4.0]
+    assert multipliers(np.array([size, -size, 0.0]), np.full(3, 8.0)).tolist() == [8.0, 0.0, 4.0]
 
 
 # Known answers
@@ -68,7 +68,7 @@ def test_the_update_is_stable_for_huge_costs(size: float) -> None:
 @pytest.mark.parametrize(
     ("name", "budget", "value", "loss", "rest"),
     [
-        # The loss is regret: a share of the prices' range times the costs', over the square root of the rounds.
+        # The loss is regret: a share of the multipliers' range times the costs', over the square root of the rounds.
         ("ce", 5.0, 12.0, 0.01, 0.01),
         ("ce", 4.0, 8.0, 1.0, 0.3),
         ("tunnels", 1.0, 1.6013, 0.25, 0.3),
@@ -104,8 +104,8 @@ def test_a_budget_that_does_not_bind_is_solved_at_once() -> None:
         assert 1.932 <= result.lower <= result.upper <= 1.935
 
 
-def test_a_bound_below_the_price_spends_too_much() -> None:
-    """The optimal price of CRS(4,4) is about 4.15; at half of it, checking more is worth its cost."""
+def test_a_bound_below_the_multiplier_spends_too_much() -> None:
+    """The optimal multiplier of CRS(4,4) is about 4.15; at half of it, checking more pays."""
     model = rc.problems.make("crs-4-4")
     result = exp_gradient(model, bound=0.5, iterations=20)
     check_result(reference.dense(model), result)
@@ -195,11 +195,11 @@ def test_a_time_limit_is_kept() -> None:
     ("options", "sentence"),
     [
         ({"iterations": 0}, "iterations must be a whole number of at least 1, not 0"),
-        ({"bound": 0}, "the bound on the prices must be above 0, not 0"),
-        ({"bound": np.inf}, "the bound on the prices must be above 0"),
-        ({"bound": "high"}, "the bound on the prices must be above 0"),
-        ({"bound": [1, 2]}, "the bound on the prices must be above 0"),
-        ({"bound": True}, "the bound on the prices must be above 0"),
+        ({"bound": 0}, "the bound on the multipliers must be above 0, not 0"),
+        ({"bound": np.inf}, "the bound on the multipliers must be above 0"),
+        ({"bound": "high"}, "the bound on the multipliers must be above 0"),
+        ({"bound": [1, 2]}, "the bound on the multipliers must be above 0"),
+        ({"bound": True}, "the bound on the multipliers must be above 0"),
         ({"time_limit": -1}, "time limit must be above 0"),
     ],
 )

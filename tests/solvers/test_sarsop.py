@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import reference
-from rcpomdp.solvers import SOLVERS, Result, TracePoint
-from rcpomdp.solvers import clock as stopping
+from rcpomdp.solvers import SOLVERS, Result, TracePoint, clock
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
 from rcpomdp.solvers.sarsop import least_cost_policy, sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
@@ -332,7 +331,7 @@ def test_an_epsilon_of_zero_ends_where_rounding_begins(name: str) -> None:
 
 
 def test_a_search_that_finds_nothing_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_PATIENCE", 2)
+    monkeypatch.setattr(clock, "_MOST_IDLE", 2)
     monkeypatch.setattr(Engine, "search", lambda *_: None)
     case = hard_model()
     result = sarsop(case.model, epsilon=1e-9)

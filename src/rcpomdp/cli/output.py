@@ -1,9 +1,7 @@
-"""What the command line prints: tables, JSON, CSV, and live lines on stderr."""
+"""What the command line prints: tables, JSON, and live lines on stderr."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import sys
@@ -237,18 +235,7 @@ def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
         yield None
         return
     with console.status(f"{what}: setting up") as status:
-        yield lambda point: status.update(f"{what}: {bounds_line(point)}")
-
-
-def bounds_line(p: TracePoint) -> str:
-    """The bounds at one moment, in words; below there may be none yet."""
-    if p.lower == -math.inf and p.upper == math.inf:
-        bounds = f"sweep {p.trials}"
-    elif p.lower == -math.inf:
-        bounds = f"no policy within the budget yet, at most {p.upper:.5g}"
-    else:
-        bounds = f"[{p.lower:.5g}, {p.upper:.5g}], gap {p.upper - p.lower:.3g}"
-    return f"{p.seconds:.0f} s, {bounds}, {p.beliefs:,} beliefs, {p.plans:,} plans"
+        yield lambda point: status.update(f"{what}: {point.in_words()}")
 
 
 @contextmanager
@@ -263,15 +250,6 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
     with Progress(console=console, transient=True) as live:
         task = live.add_task(what, total=total)
         yield lambda done: live.update(task, completed=done)
-
-
-def csv_bytes(rows: list[dict[str, Any]]) -> bytes:
-    """Rows as CSV, the first line naming the columns."""
-    buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue().encode()
 
 
 def stdout() -> Console:

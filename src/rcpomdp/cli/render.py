@@ -42,8 +42,8 @@ def _render(
     drawing = arguments.drawing(problem, model)
     last = render(model, from_name(model, policy), out, drawing, steps, seed)[-1]
     if as_json:
-        drawn = {"problem": problem, "policy": policy, "file": out, "steps": last.step, "seed": seed}
+        drawn = {"problem": problem, "policy": policy, "file": out, "steps": last.time, "seed": seed}
         print_json(drawn | {"reward": last.reward, "spent": last.spent.tolist(), "map": drawing is not None})
     else:
         how = "" if drawing is not None else " (the problem has no map: its belief is drawn)"
-        print(f"{out}: {count(last.step, 'step')} of {problem} by {policy}, seed {seed}, reward {last.reward:.6g}{how}")
+        print(f"{out}: {count(last.time, 'step')} of {problem} by {policy}, seed {seed}, reward {last.reward:.6g}{how}")

@@ -10,7 +10,7 @@ import typer
 from ..errors import InputError
 from . import arguments
 from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .output import csv_bytes, print_json, progress_bar, simulation_table, stdout, text
+from .output import print_json, progress_bar, simulation_table, stdout, text
 
 
 @app.command("simulate")
@@ -42,6 +42,7 @@ def _simulate(
         model = arguments.model(problem, param, budget)
     announce_compilation()
     from ..io.atomic import whole_file
+    from ..io.csv_rows import csv_bytes
     from ..simulation.simulate import simulate
 
     chosen = from_name(model, policy)

@@ -17,9 +17,9 @@ except ModuleNotFoundError as error:
 
 from .env import CPOMDPEnv
 from .registration import register
-from .six_tuple import SixTuple, VectorSixTuple
+from .safety_gymnasium import SafetyGymnasium, VectorSafetyGymnasium
 from .vector import CPOMDPVectorEnv
 
-__all__ = ["CPOMDPEnv", "CPOMDPVectorEnv", "SixTuple", "VectorSixTuple", "register"]
+__all__ = ["CPOMDPEnv", "CPOMDPVectorEnv", "SafetyGymnasium", "VectorSafetyGymnasium", "register"]
 
 register()

@@ -16,7 +16,7 @@ from gymnasium.spaces import Discrete
 
 from ..errors import InputError
 from ..model import CPOMDP
-from .fleet import Fleet
+from .episode_batch import EpisodeBatch
 
 _LAST_RUN = 2**62  # runs are counted on from there in 64 bits
 
@@ -69,7 +69,7 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
         self.action_space = Discrete(model.n_actions)
         self.observation_space = Discrete(model.n_observations + 1)
         self._belief, self._until_known, self._most = belief, until_known, max_episode_steps
-        self._fleet = Fleet(model, 1)
+        self._episodes = EpisodeBatch(model, 1)
         self._seeded = False
         self._over = True
         self._last = ""
@@ -83,22 +83,22 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
         if seed is not None or run is not None or not self._seeded:
             # The seed is unknown, -1, if somebody has put a generator in the place of `np_random`.
             given = self.np_random_seed
-            self._fleet.seed(0, int(self.np_random.integers(2**63)) if given == -1 else given, run or 0)
+            self._episodes.seed(0, int(self.np_random.integers(2**63)) if given == -1 else given, run or 0)
             self._seeded = True
-        self._fleet.begin(self._fleet.all)
+        self._episodes.begin(self._episodes.all)
         self._over = False
         self._last = "before the first step"
         return np.int64(self.model.n_observations), self._info(np.zeros((1, self.model.n_costs)))
 
     def step(self, action: np.int64) -> tuple[np.int64, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Act; an action that is none is an InputError."""
+        """Act; an action that the model does not have is an InputError."""
         if self._over:
             raise ResetNeeded("the episode is over, or none has begun: call reset first")
-        fleet, actions = self._fleet, np.atleast_1d(action)
-        out = fleet.step(actions, fleet.all)
+        episodes, actions = self._episodes, np.atleast_1d(action)
+        out = episodes.step(actions, episodes.all)
         observation, reward = np.int64(out.observation[0]), float(out.reward[0])
         terminated = bool(out.known[0] if self._until_known else out.ended[0])
-        truncated = self._most is not None and int(fleet.steps[0]) >= self._most
+        truncated = self._most is not None and int(episodes.steps[0]) >= self._most
         self._over = terminated or truncated
         info = self._info(out.cost)
         if self.render_mode is not None:
@@ -110,15 +110,15 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
         if self.render_mode is None:
             gymnasium.logger.warn("render was called without a render mode; give render_mode='ansi'")
             return None
-        state = self.model.states[int(self._fleet.state[0])]
-        return f"step {self._fleet.steps[0]}: {self._last}; hidden state {state}\n"
+        state = self.model.states[int(self._episodes.state[0])]
+        return f"step {self._episodes.steps[0]}: {self._last}; hidden state {state}\n"
 
     def _info(self, cost: Any) -> dict[str, Any]:
-        return {key: value[0] for key, value in self._fleet.info(cost, self._belief).items()}
+        return {key: value[0] for key, value in self._episodes.info(cost, self._belief).items()}
 
 
 def check_limit(max_episode_steps: Any) -> None:
-    """Refuse a time limit that is none."""
+    """Refuse a time limit that is not a whole number of at least 1."""
     if max_episode_steps is not None and (not isinstance(max_episode_steps, int | np.integer) or max_episode_steps < 1):
         raise InputError(f"max_episode_steps must be a whole number of at least 1 or None, not {max_episode_steps!r}")
 

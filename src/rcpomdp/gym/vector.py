@@ -17,7 +17,7 @@ from .._types import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from ..model import CPOMDP
 from .env import check_limit, reset_option
-from .fleet import Fleet
+from .episode_batch import EpisodeBatch
 
 _MOST_ENVS = 10**6
 
@@ -80,7 +80,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         self.action_space = MultiDiscrete(np.full(self.num_envs, model.n_actions))
         self.observation_space = MultiDiscrete(np.full(self.num_envs, model.n_observations + 1))
         self._belief, self._until_known, self._most = belief, until_known, max_episode_steps
-        self._fleet = Fleet(model, self.num_envs)
+        self._episodes = EpisodeBatch(model, self.num_envs)
         self._seeded = np.zeros(self.num_envs, dtype=np.bool_)
         self._begun = np.zeros(self.num_envs, dtype=np.bool_)
         self._over = np.zeros(self.num_envs, dtype=np.bool_)
@@ -94,22 +94,22 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         super().reset(seed=seed if isinstance(seed, int | np.integer) else None)
         for i, given in enumerate(self._seeds(seed)):
             if mask[i] and (given is not None or not self._seeded[i]):
-                self._fleet.seed(i, int(self.np_random.integers(2**63)) if given is None else given)
+                self._episodes.seed(i, int(self.np_random.integers(2**63)) if given is None else given)
                 self._seeded[i] = True
         self._begin(mask)
         return self._observations.copy(), self._info(np.zeros((self.num_envs, self.model.n_costs)), mask)
 
     def step(self, actions: IntArray) -> tuple[IntArray, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
-        """Act in every environment; an action that is none is an InputError."""
+        """Act in every environment; an action that the model does not have is an InputError."""
         over = self._over.copy()
         if not self._begun.all() or (self._mode is AutoresetMode.DISABLED and over.any()):
             raise ResetNeeded("the episode of an environment is over, or none has begun: call reset first")
-        out = self._fleet.step(actions, np.flatnonzero(~over))
+        out = self._episodes.step(actions, np.flatnonzero(~over))
         self._observations = out.observation
         if over.any():
             self._begin(over)
         terminated = out.known if self._until_known else out.ended
-        truncated = np.zeros_like(over) if self._most is None else ~over & (self._fleet.steps >= self._most)
+        truncated = np.zeros_like(over) if self._most is None else ~over & (self._episodes.steps >= self._most)
         self._over = terminated | truncated
         final: dict[str, Any] = {}
         if self._mode is AutoresetMode.SAME_STEP and self._over.any():
@@ -120,7 +120,7 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         return self._observations.copy(), out.reward, terminated, truncated, info
 
     def _final(self, cost: FloatArray) -> dict[str, Any]:
-        """How the episodes that are over ended."""
+        """The last observation and info of the episodes that are over."""
         over = self._over
         last: Any = np.full(self.num_envs, None, dtype=object)
         last[over] = list(self._observations[over])  # an object each, as Gymnasium has it
@@ -128,14 +128,14 @@ class CPOMDPVectorEnv(VectorEnv[IntArray, IntArray, Any]):
         return told | {"_final_obs": over.copy(), "_final_info": over.copy()}
 
     def _begin(self, mask: BoolArray) -> None:
-        self._fleet.begin(np.flatnonzero(mask))
+        self._episodes.begin(np.flatnonzero(mask))
         self._observations[mask] = self.model.n_observations
         self._begun |= mask
         self._over = self._over & ~mask
 
     def _info(self, cost: FloatArray, mask: BoolArray) -> dict[str, Any]:
-        """What is told of the environments in a mask; there are zeros for the others."""
-        told = self._fleet.info(cost.copy(), self._belief)
+        """The info of the environments in a mask, with zeros for the others."""
+        told = self._episodes.info(cost.copy(), self._belief)
         for key, value in list(told.items()):
             value[~mask] = 0
             told[f"_{key}"] = mask.copy()

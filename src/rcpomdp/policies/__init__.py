@@ -1,4 +1,4 @@
-"""What a solver returns and a simulator runs."""
+"""Policies: a solver returns one, and a simulator runs it."""
 
 from .alpha import AlphaPolicy, fib, qmdp
 from .base import Batch, BatchPolicy, Policy

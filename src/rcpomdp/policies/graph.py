@@ -24,7 +24,7 @@ _SHOWN = 8  # observations on one arrow of a drawing
 
 
 class Node(NamedTuple):
-    """What is done at a node."""
+    """A node and its action."""
 
     action: str
     policy: int  # which of a mixture's controllers it belongs to
@@ -32,7 +32,7 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Where observations lead."""
+    """The observations that lead from one node to another."""
 
     source: int
     target: int
@@ -40,7 +40,7 @@ class Edge(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where runs begin, and how many of them."""
+    """A node at which runs begin, and their share."""
 
     node: int
     weight: float
@@ -149,7 +149,7 @@ def _controllers(policy: Policy[Any], weight: float) -> Iterator[tuple[Controlle
 
 
 def _possible(controller: ControllerPolicy, model: CPOMDP) -> BoolArray:
-    """Which observations can be made at which node, [n, O]: the states that each node can meet are followed."""
+    """The observations that can be made at each node, [n, O]: the states that each node can meet are followed."""
     controller.batches([], model)  # refuses a controller of another model
     m, n_states = model.arrays, model.n_states
     possible = np.zeros(controller.successors.shape, dtype=bool)

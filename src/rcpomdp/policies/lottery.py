@@ -1,23 +1,21 @@
-"""The best lottery over options that cost: the linear program behind a randomised choice.
+"""The best lottery over options that cost: the mixing program (`rcpomdp.lp`) behind a randomised choice.
 
-``max Σ_i w_i v_i`` subject to ``Σ_i w_i c_i ≤ d``, ``Σ_i w_i = 1``, ``w ≥ 0`` over options with reward v_i and costs
-c_i. A basic optimum mixes no more options than there are finite budgets, and one. With one budget it is therefore the
-best option within it, or the best mixture of one within it and one beyond; with several HiGHS finds it. Where no
-lottery keeps the budgets, the option that exceeds them the least is taken (Ho et al. 2024, App. F.1).
+A basic optimum mixes no more options than there are finite budgets, and one. With one budget it is therefore the best
+option within it, or the best mixture of one within it and one beyond; with several HiGHS finds it. Where no lottery
+keeps the budgets, the option that exceeds them the least is taken (Ho et al. 2024, App. F.1).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import highspy
 import numpy as np
 
 from .._types import FloatArray, IntArray
+from ..lp import MixingProgram
 from ..tolerance import RELATIVE, spending_limit
 
 _LEAST_WEIGHT = 1e-9  # a smaller one is rounding of none
-_MOST_BUDGETS = 1e9  # an option that costs more budgets than this has no part in a lottery
 _TIE = 1e-12  # relative: gains below this are rounding, and the plainer choice is kept
 
 
@@ -82,32 +80,16 @@ def _best_pair(
 
 
 def _program(rewards: FloatArray, costs: FloatArray, budget: FloatArray) -> tuple[IntArray, FloatArray] | None:
-    """The linear program for any number of budgets, each in units of itself; None if no lottery keeps them."""
+    """The mixing program for any number of budgets, each in units of itself; None if no lottery keeps them."""
     some = budget > 0
     options = np.flatnonzero((costs[:, ~some] <= budget[~some]).all(axis=1))  # of nothing, nothing is spent
     if not options.size:
         return None
-    rewards, costs = rewards[options], np.minimum(costs[np.ix_(options, some)] / budget[some], _MOST_BUDGETS)
-    n, n_rows = len(rewards), 1 + costs.shape[1]
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = n, n_rows
-    size = float(np.abs(rewards).max()) or 1.0
-    program.col_cost_ = -rewards / size
-    program.col_lower_, program.col_upper_ = np.zeros(n), np.ones(n)
-    program.row_lower_ = np.concatenate([np.full(n_rows - 1, -highspy.kHighsInf), [1.0]])
-    program.row_upper_ = np.ones(n_rows)
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = np.arange(n + 1, dtype=np.int32) * n_rows
-    program.a_matrix_.index_ = np.tile(np.arange(n_rows, dtype=np.int32), n)
-    program.a_matrix_.value_ = np.concatenate([costs, np.ones((n, 1))], axis=1).ravel()
-    make: Any = highspy.Highs  # untyped
-    solver = make()
-    solver.silent()
-    solver.setOptionValue("primal_feasibility_tolerance", RELATIVE)
-    solver.passModel(program)
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    value_unit = float(np.abs(rewards[options]).max()) or 1.0
+    program = MixingProgram(budget[some], budget[some], value_unit, tolerance=RELATIVE, most_weight=1.0)
+    program.add(rewards[options], costs[np.ix_(options, some)])
+    found = program.solve()
+    if found is None:
         return None
-    weights = np.array(solver.getSolution().col_value)
-    drawn = np.flatnonzero(weights > _LEAST_WEIGHT)
-    return options[drawn], weights[drawn] / weights[drawn].sum()
+    drawn = np.flatnonzero(found.weights > _LEAST_WEIGHT)
+    return options[drawn], found.weights[drawn] / found.weights[drawn].sum()

@@ -25,7 +25,7 @@ _KEYS = 2**63  # of the draws of a run
 
 
 class BudgetedState(NamedTuple):
-    """Where a run is, and the action it takes there."""
+    """The place of a run, and the action it takes there."""
 
     belief: Belief
     left: tuple[float, ...]  # [K] budget left; below 0 if more was spent

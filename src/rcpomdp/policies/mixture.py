@@ -15,7 +15,7 @@ from .base import Batch, Policy, batches
 
 
 class MixtureState(NamedTuple):
-    """Which policy was drawn, and its own state."""
+    """The policy that was drawn, and its own state."""
 
     drawn: int
     state: Any

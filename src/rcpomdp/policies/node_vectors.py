@@ -1,7 +1,7 @@
-"""The α-vectors of a controller: what each of its nodes is worth in every state.
+"""The α-vectors of a controller: the value of each of its nodes in every state.
 
-``α_n(s) = R(s, a_n) + γ Σ_s' T(s, a_n, s') Σ_o Z(s', a_n, o) α_{n_o}(s')``. The policy that is greedy in them is worth
-at least as much as the controller at every belief, but it may spend otherwise.
+``α_n(s) = R(s, a_n) + γ Σ_s' T(s, a_n, s') Σ_o Z(s', a_n, o) α_{n_o}(s')``. The policy that is greedy in them has
+at least the controller's value at every belief, but it may spend otherwise.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def node_vectors(controller: ControllerPolicy, model: CPOMDP) -> AlphaPolicy:
 
 
 def _after(controller: ControllerPolicy, model: CPOMDP, values: FloatArray) -> FloatArray:
-    """What follows, undiscounted: [n, S] from [n, S]."""
+    """The expected values after one step, undiscounted: [n, S] from [n, S]."""
     result = np.empty_like(values)
     for a in range(model.n_actions):
         nodes = np.flatnonzero(controller.actions == a)

@@ -29,7 +29,7 @@ from .base import Batch, program, whole_numbers
 
 
 class PlanSetState(NamedTuple):
-    """Where a run is."""
+    """The place of a run."""
 
     belief: Belief
     left: tuple[float, ...]  # [K] d; inf is unlimited
@@ -102,7 +102,7 @@ class PlanSetPolicy:
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
-        """What the policy was made from, in the order of the constructor."""
+        """The arrays that the policy was made from, in the order of the constructor."""
         return (
             self.actions,
             self.successors,
@@ -178,7 +178,7 @@ class PlanSetPolicy:
 
     @property
     def budget(self) -> FloatArray:
-        """What is there to spend at the start, [K]; inf is unlimited."""
+        """The budget at the start, [K]; inf is unlimited."""
         return self.model.budget
 
     @cached_property
@@ -263,7 +263,7 @@ class PlanSetPolicy:
         return int(self._order[kernels.follow(self._plans, place, np.array(left), *belief, *self._scratch())])
 
     def promise(self, state: PlanSetState) -> float:
-        """What the policy earns at least from a state on."""
+        """The least that the policy earns from a state on."""
         _, place = self._scratch()
         return kernels.node_value(self._plans, int(self._place[state.node]), *state.belief, place)
 
@@ -285,7 +285,7 @@ class PlanSetPolicy:
         return program(PLAN_SET, action=action, successor=successor, plans=self._plans)
 
     def _sizes(self) -> tuple[int, int]:
-        """How many plans and belief nodes there are."""
+        """The numbers of plans and of belief nodes."""
         plans = int((self.domain >= 0).sum())
         return plans, self.actions.size - plans
 
@@ -300,7 +300,7 @@ class PlanSetPolicy:
 
 
 def _divides(first: IntArray, parts: AnyArray) -> bool:
-    """Whether ``first`` begins at 0, ends with all parts and never falls."""
+    """True if ``first`` begins at 0, ends with all parts and never falls."""
     if first.ndim != 1 or parts.ndim != 1 or not first.size:
         return False
     return bool(first[0] == 0 and first[-1] == parts.size and (np.diff(first) >= 0).all())

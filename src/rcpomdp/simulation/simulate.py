@@ -6,7 +6,7 @@ grow there, while it does along ``d' = (d − C(b, a)) / γ``. A realised cost a
 by itself: it is reported apart, as overrun.
 
 Random numbers belong to runs: block i of the runs draws from child i of the seed, whoever computes it. Two
-policies simulated with one seed meet the same luck, and the number of workers changes nothing.
+policies simulated with one seed draw the same numbers, and the number of workers changes nothing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .. import _processes
 from .._json_values import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
-from ..kernels import belief as belief_kernels
 from ..kernels.simulation import rollout
-from ..kernels.simulation.rollout import NEVER, Outcome
+from ..kernels.simulation.rollout import ENDED, NEVER, Outcome
 from ..model import CPOMDP, beliefs
 from ..policies.base import Policy, batches
 from ..views import notebook
-from . import random_streams as luck
+from . import random_streams
+from .trajectory import follow
 
 _BLOCKS_PER_TASK = 8  # what a worker is given at a time
 _MOST_STEPS = 10**7
@@ -98,7 +98,7 @@ class Simulation:
     def truncation(self) -> tuple[float, list[float]]:
         """At most how far longer runs could move the mean reward, and each mean cost.
 
-        A run that has not ended is worth at most ``γ^steps max|R| / (1 − γ)`` more.
+        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``.
         """
         going_on = 1.0 - float(self.outcome.ended.mean())
         tail = going_on * self.model.discount**self.steps / (1 - self.model.discount)
@@ -165,11 +165,13 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
+    paths: bool = False,
 ) -> Simulation:
     """Run a policy `runs` times for at most `steps` steps each.
 
     The same seed gives the same rows whatever the number of `workers` (processes). `progress` is called with
-    the number of runs done. An interrupt (Ctrl-C) returns the runs that were finished by then, if any.
+    the number of runs done. `paths` keeps the states of each run, as ``outcome.path``. An interrupt (Ctrl-C) returns
+    the runs that were finished by then, if any.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce")
@@ -184,9 +186,9 @@ def simulate(
         raise InputError(f"steps must be at most {_MOST_STEPS:,}, not {steps:,}")
     if not all(hasattr(policy, name) for name in ("initial", "action", "update")):
         raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update")
-    size = luck.block_runs(steps)
+    size = random_streams.block_runs(steps)
     n_blocks = math.ceil(runs / size)
-    blocks = (_Block(seed, i, size, min(size, runs - i * size), steps) for i in range(n_blocks))
+    blocks = (_Block(seed, i, min(size, runs - i * size), steps, paths) for i in range(n_blocks))
     done: list[Outcome] = []
     finished = 0
     try:
@@ -207,9 +209,9 @@ class _Block(NamedTuple):
 
     seed: int
     number: int
-    size: int  # runs of a full block
-    runs: int  # runs to do; fewer in the last block
+    runs: int  # to do; fewer in the last block
     steps: int
+    paths: bool  # whether to keep the states
 
 
 def _run_all(
@@ -254,12 +256,9 @@ def _work(blocks: Sequence[_Block]) -> list[Outcome]:
 def _run_block(
     model: CPOMDP, policy: Policy[Any], block: _Block, stopped: Callable[[], bool] = lambda: False
 ) -> Outcome:
-    rng, policy_rng = luck.generators(block.seed, block.number)
-    # A full block is drawn even if fewer runs are wanted, so that a run's luck depends on its number alone.
-    u_start = rng.random(block.size)
-    u = rng.random((block.steps, block.size, 2))
+    u_start, u, policy_rng = random_streams.block(block.seed, block.number, block.steps)
     states = [policy.initial(policy_rng) for _ in range(block.runs)]
-    outcome = _empty_outcome(block.runs, model.n_costs)
+    outcome = _empty_outcome(block.runs, model.n_costs, block.steps + 1 if block.paths else 0)
     start = beliefs.initial(model)
     for batch in batches(policy, states, model):
         if batch.program is None:
@@ -290,39 +289,20 @@ def _run_one(
     model: CPOMDP, policy: Policy[Any], state: Any, run: int, u_start: FloatArray, u: FloatArray, out: Outcome
 ) -> None:
     """One run through the policy protocol: what `run_batch` does, step by step and to the last bit."""
-    m, limit = model.arrays, model.spending_limit
-    b = beliefs.initial(model)
-    s = int(b.states[rollout.draw(0, b.states.size, b.probabilities, u_start[run])])
-    weight = 1.0
-    for t in range(len(u)):
-        if model.terminal[b.states].all():
-            break
-        a = checked_action(policy.action(state), model, t)
-        if not model.terminal[s]:
-            out.length[run] = t + 1
-        out.reward[run] += weight * m.reward[s, a]
-        for k in range(model.n_costs):
-            out.cost[run, k] += weight * m.cost[k, s, a]
-            out.spent[run, k] += weight * belief_kernels.expectation(m.cost[k], a, *b)
-            if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
-                out.violation[run] = t
-        s, o = rollout.step(m, s, a, u[t, run, 0], u[t, run, 1])
-        b = beliefs.posterior(model, b, a, o)
-        state = policy.update(state, o)
-        weight *= model.discount
-    out.ended[run] = model.terminal[s]
+    for step in follow(model, policy, state, float(u_start[run]), u[:, run]):
+        if out.path.size:
+            out.path[run, step.time] = step.state
+        if out.violation[run] == NEVER and (step.spent > model.spending_limit).any():
+            out.violation[run] = step.time - 1
+        if step.action is not None:
+            out.cost[run] += step.weight * model.cost[:, step.state, step.action]
+            if not model.terminal[step.state]:
+                out.length[run] = step.time + 1
+    out.reward[run], out.spent[run], out.ended[run] = step.reward, step.spent, model.terminal[step.state]
 
 
-def checked_action(action: Any, model: CPOMDP, t: int) -> int:
-    """A policy's action at step t as an index of the model; what is none is a PolicyError."""
-    if not isinstance(action, int | np.integer) or isinstance(action, bool):
-        raise PolicyError(f"the policy's action at step {t} is {action!r}, not an index")
-    if not 0 <= action < model.n_actions:
-        raise PolicyError(f"the policy's action at step {t} is {action}, not between 0 and {model.n_actions - 1}")
-    return int(action)
-
-
-def _empty_outcome(runs: int, n_costs: int) -> Outcome:
+def _empty_outcome(runs: int, n_costs: int, states: int) -> Outcome:
+    """Room for runs, with a path of so many states each."""
     return Outcome(
         reward=np.zeros(runs),
         cost=np.zeros((runs, n_costs)),
@@ -330,6 +310,7 @@ def _empty_outcome(runs: int, n_costs: int) -> Outcome:
         violation=np.full(runs, NEVER),
         length=np.zeros(runs, dtype=np.int64),
         ended=np.zeros(runs, dtype=np.bool_),
+        path=np.full((runs, states), ENDED),
     )
 
 

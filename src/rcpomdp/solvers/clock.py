@@ -1,4 +1,4 @@
-"""When solvers stop: time cut into slices, and patience that ends."""
+"""When solvers stop: the clock, and searches that stall."""
 
 from __future__ import annotations
 
@@ -10,18 +10,28 @@ import numpy as np
 
 _SLICE = 0.05  # seconds between looks at the clock
 _FIRST_WORK = 200_000  # elementary steps of the first slice
-_PATIENCE = 50  # slices without any change before the target is sharpened
+_LEAST_WORK, _MOST_WORK = 1000, 1e9  # of any slice
+_MOST_IDLE = 50  # slices without any change before the target is sharpened
 _SHARPEST = 1e-3
 
 
-class Slices:
-    """A clock that cuts a search into slices of work that take about as long as a blink."""
+class Clock:
+    """The time of a solve, cut into slices of work of about a twentieth of a second.
 
-    def __init__(self, time_limit: float | None) -> None:
+    Parameters
+    ----------
+    time_limit : seconds of set-up and search; None is unlimited
+    first, least : work of the first slice, and of any slice at least
+    growth : how many times the work of the last slice the next may have at most
+    """
+
+    def __init__(
+        self, time_limit: float | None, first: int | None = None, least: int = _LEAST_WORK, growth: float = np.inf
+    ) -> None:
         self.time_limit = time_limit
         self.started = self._ready = time.perf_counter()
         self._deadline = self.started + (time_limit if time_limit is not None else np.inf)
-        self._work = _FIRST_WORK
+        self._work, self._least, self._growth = first or _FIRST_WORK, least, growth
 
     def ready(self) -> None:
         """The set-up is over."""
@@ -44,12 +54,12 @@ class Slices:
 
     @property
     def over(self) -> bool:
-        """Whether time is up."""
+        """True if time is up."""
         return time.perf_counter() >= self._deadline
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left, a blink at least; None if there is no limit."""
+        """Seconds that are left, a thousandth at least; None if there is no limit."""
         return None if np.isinf(self._deadline) else max(self._deadline - time.perf_counter(), 1e-3)
 
     @contextmanager
@@ -63,10 +73,11 @@ class Slices:
         now = time.perf_counter()
         used = done() - first if done else self._work
         wanted = min(_SLICE, max(self._deadline - now, 1e-3))
-        self._work = int(np.clip(used * wanted / (now - before + 1e-9), 1000, 1e9))
+        most = max(min(_MOST_WORK, self._growth * self._work), self._least)
+        self._work = int(np.clip(used * wanted / (now - before + 1e-9), self._least, most))
 
 
-class Patience:
+class StallDetector:
     """Sharpens the target of a search in which nothing changes any more, until there is nothing left to sharpen."""
 
     def __init__(self) -> None:
@@ -74,10 +85,10 @@ class Patience:
         self._idle = 0
         self._before: tuple[float, ...] = ()
 
-    def tired(self, *progress: float) -> bool:
-        """Look at what a slice may have changed; True if sharper targets change nothing either."""
+    def found(self, *progress: float) -> bool:
+        """Look at what a slice may have changed; True if sharper targets change nothing either: a stall."""
         self._idle = self._idle + 1 if progress == self._before else 0
         self._before = progress
-        if self._idle == _PATIENCE:
+        if self._idle == _MOST_IDLE:
             self._idle, self.share = 0, (self.share or 1.0) / 4
         return self.share is not None and self.share < _SHARPEST

@@ -1,8 +1,8 @@
-"""Exponentiated gradient: a no-regret player sets the prices of the costs, and policies answer them.
+"""Exponentiated gradient: a no-regret player sets the multipliers of the costs, and policies answer them.
 
 ``max_π min_{0 ≤ λ ≤ B} R − λ·(C − ĉ)`` is a game (Kalagarla, Jain and Nuzzo, A No-Regret Learning Algorithm for
-Constrained POMDPs, 2022). In each of K rounds a POMDP without budgets answers the prices, ``max_π R − λ·C``
-(`solvers.cgcp.pricing`), and each price goes up or down with what the answer spends,
+Constrained POMDPs, 2022). In each of K rounds a POMDP without budgets answers the multipliers,
+``max_π R − λ·C`` (`solvers.cgcp.pricing`), and each multiplier goes up or down with what the answer spends,
 
     λ ← B λ e^z / (B + λ (e^z − 1)),    z = η (c − ĉ),    η = √(log 2 / (2 K B²)),    λ_1 = B / 2.
 
@@ -13,11 +13,11 @@ nevertheless, the least ``λ·ĉ + V_λ`` of all rounds; `lower` is the reward o
 
 Choices that are ours:
 
-- In the log-odds ``θ = log(λ / (B − λ))`` the update reads ``θ ← θ + z``: it cannot overflow, and no price gets stuck.
+- In the log-odds ``θ = log(λ / (B − λ))`` the update reads ``θ ← θ + z``: it cannot overflow, and no λ gets stuck.
 - The rate η is made for gradients of at most B. So costs are counted in units in which the largest ``|c − ĉ|`` is B:
-  that of the best policy without budgets, for no price makes one spend more, or of one that spends little.
-- Each of several costs has its own price in its own interval, and is updated by itself.
-- B is twice what any optimal price can be: ``λ*_k ≤ (V* − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
+  that of the best policy without budgets, for no λ makes one spend more, or of one that spends little.
+- Each of several costs has its own multiplier in its own interval, and is updated by itself.
+- B is twice what any optimal λ can be: ``λ*_k ≤ (V* − r) / (ĉ_k − c_k)`` for every policy with reward r and costs
   c below the budgets (Slater's condition). That policy is looked for first; without one, a hundredth of the budget
   stands for the denominator. V* is bounded by ``λ·ĉ + V_λ``, at zero and then at B / 4 as long as B gets smaller.
 - Where time is short, K is what there is time for, and is doubled as long as some is left.
@@ -38,15 +38,15 @@ from .belief_graph.search import Engine, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 from .checks import check_common, check_whole, is_number
-from .clock import Slices
+from .clock import Clock
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
 _FEWEST = 50  # rounds to begin with, unless fewer are asked for
-_NARROWINGS = 5  # of the bound on prices
+_NARROWINGS = 5  # of the bound on multipliers
 _ROUNDS = 20  # of the search for a policy that leaves some of the budgets
 _LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
-_PRECISION = 1e-6  # to which the least priced cost is found, beside the budgets
+_PRECISION = 1e-6  # to which the least weighted cost is found, beside the budgets
 
 
 def exp_gradient(
@@ -64,14 +64,14 @@ def exp_gradient(
 
     Parameters
     ----------
-    epsilon : gap to which each price is answered; the mixture's own bounds may end further apart
+    epsilon : gap to which each λ is answered; the mixture's own bounds may end further apart
     time_limit : seconds of set-up and search, shared out evenly over the rounds; None is unlimited
     memory_limit : bytes that beliefs and plans may take
     seed : of nothing, for there are no random choices; the policy draws when it runs
     progress : called with the bounds now and then
     iterations : rounds K. If the time limit leaves little for each there are fewer to begin with, and then as many
         again, with the rate of their number in all, as long as time lasts
-    bound : B, the largest price of each cost; found from the problem unless given
+    bound : B, the largest multiplier of each cost; found from the problem unless given
 
     An interrupt (Ctrl-C) returns the mixture of the rounds done by then.
 
@@ -83,9 +83,9 @@ def exp_gradient(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
-        raise InputError(f"the bound on the prices must be above 0, not {bound!r}")
+        raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
     unconstrained.load_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     game = Game(engine, epsilon, clock, progress)
@@ -96,20 +96,20 @@ def exp_gradient(
     return game.result(status)
 
 
-def prices(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
+def multipliers(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
     """``λ = B / (1 + e^{−θ})`` for log-odds θ of any size, infinite ones too.
 
-    >>> prices(np.array([0.0, 1e6, -1e6]), np.full(3, 2.0)).tolist()
+    >>> multipliers(np.array([0.0, 1e6, -1e6]), np.full(3, 2.0)).tolist()
     [1.0, 2.0, 0.0]
     """
     return np.asarray(bound * expit(log_odds))
 
 
 class Game:
-    """Rounds of prices and answers."""
+    """Rounds of multipliers and answers."""
 
     def __init__(
-        self, engine: Engine, epsilon: float, clock: Slices, progress: Callable[[TracePoint], None] | None = None
+        self, engine: Engine, epsilon: float, clock: Clock, progress: Callable[[TracePoint], None] | None = None
     ) -> None:
         self.engine, self.model, self.epsilon, self.clock = engine, engine.model, epsilon, clock
         self.pricing = Pricing(engine, self.model.spending_limit, clock, progress)
@@ -141,7 +141,7 @@ class Game:
         while rounds:
             rate = np.sqrt(np.log(2) / (2 * (len(self.answers) + rounds)))  # η B
             for k in range(rounds):
-                plan, ended = self._answer(prices(log_odds, bounds), self._share(0.5 / (rounds - k)))
+                plan, ended = self._answer(multipliers(log_odds, bounds), self._share(0.5 / (rounds - k)))
                 self.answers.append(plan)
                 if ended not in (ENOUGH, SHARE_USED, STALLED):
                     return ended
@@ -150,7 +150,7 @@ class Game:
         return self._judge(ITERATION_LIMIT)
 
     def _answer(self, at: FloatArray, seconds: float) -> tuple[int, str]:
-        """The best policy found at some prices, and what ended the search for it."""
+        """The best policy found at some multipliers, and what ended the search for it."""
         self.pricing.aim(at)
         self.pricing.tell()
         goal = max(self.epsilon - 2 * (self.engine.slack + self.pricing.slack), self.engine.slack)
@@ -187,9 +187,9 @@ class Game:
             self.thrifty, self.spare = plans.copy(), master.mixture
             if master.excess <= 0.5:
                 break
-            pricing.aim(master.prices, least_cost=True)
+            pricing.aim(master.multipliers, least_cost=True)
             pricing.search(lambda: self._slack_goal(master.threshold), seconds=self._share(_SHARE))
-            if pricing.least_priced_cost > pricing.allowed:
+            if pricing.least_weighted_cost > pricing.allowed:
                 for least, plan in pricing.least_costs(seconds=self._share(_SHARE)):
                     self.needed = least
                     master.add(*engine.totals(plan)[:2])
@@ -204,9 +204,9 @@ class Game:
         return True
 
     def _slack_goal(self, threshold: float) -> float:
-        """Enough is known of the least priced cost when half of it fits, or half of what the best policy promises."""
+        """Enough is known of the least weighted cost when half of it fits, or half of what the best policy promises."""
         engine, allowed = self.engine, self.pricing.allowed
-        if engine.lower > -allowed / 2 or self.pricing.least_priced_cost > allowed:
+        if engine.lower > -allowed / 2 or self.pricing.least_weighted_cost > allowed:
             return np.inf
         return max((engine.lower - threshold) / 2, _PRECISION * allowed)
 
@@ -227,8 +227,8 @@ class Game:
         """B of each cost, [K]; 0 where there is no budget."""
         unit = np.where(self._budget > 0, self._budget, self.pricing.scale[1])
         left = np.maximum(self._budget - self.spare.cost, _LEAST_SLACK * unit)
-        worth = max(self.pricing.upper - self.spare.reward, self.epsilon)
-        return np.where(self._limited, 2 * worth / np.where(left > 0, left, 1.0), 0.0)
+        gain = max(self.pricing.upper - self.spare.reward, self.epsilon)
+        return np.where(self._limited, 2 * gain / np.where(left > 0, left, 1.0), 0.0)
 
     def _judge(self, ended: str) -> str:
         """Optimal if the mixture proves to be."""
@@ -244,7 +244,7 @@ class Game:
         return Mixture(weights, float(weights @ np.array(rewards)), weights @ np.array(costs))
 
     def result(self, status: str) -> Result:
-        """What was found."""
+        """The bounds and the mixture that were found."""
         engine, pricing = self.engine, self.pricing
         plans, mixture = (self.answers, self._mixture()) if self.answers else (self.thrifty, self.spare)
         weights = np.zeros(max(plans) + 1)

@@ -16,7 +16,7 @@ from ..evaluation import evaluate
 from ..model import CPOMDP
 from ..policies import Policy
 from ..simulation.simulate import simulate
-from .clock import Slices
+from .clock import Clock
 
 _PRECISION = 1e-6  # relative to the largest gain, for an evaluation that counts as exact
 _BELIEFS = 4000  # to follow in all; counts decide rather than the clock, so that the outcome repeats
@@ -28,7 +28,7 @@ _HURRY = 0.5  # seconds for each, when the user waits
 
 
 def worth(
-    model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int, hurry: bool = False
+    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False
 ) -> tuple[float, FloatArray, FloatArray | None]:
     """Reward and costs [K] of a policy, and their standard errors [1 + K]; None if they are exact."""
     left = np.inf if clock.left is None else clock.left
@@ -38,12 +38,12 @@ def worth(
     )
     if exact.error <= 2 * tolerance:
         return exact.reward, exact.cost, None
-    deadline = Slices(_HURRY if hurry else clock.left)
+    deadline = Clock(_HURRY if hurry else clock.left)
     return simulated_worth(model, policy, deadline, seed)
 
 
 def simulated_worth(
-    model: CPOMDP, policy: Policy[Any], clock: Slices, seed: int, most_runs: int = _MOST
+    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST
 ) -> tuple[float, FloatArray, FloatArray]:
     """Means over runs, and their standard errors; one batch at least."""
     steps = 1 if model.discount == 0 else min(_MOST_STEPS, math.ceil(math.log(_TAIL) / math.log(model.discount)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +41,16 @@ class TracePoint(NamedTuple):
     trials: int
     beliefs: int
     plans: int
+
+    def in_words(self) -> str:
+        """The bounds and the work as a line of text; below there may be no bound yet."""
+        if self.lower == -math.inf and self.upper == math.inf:
+            bounds = f"sweep {self.trials}"
+        elif self.lower == -math.inf:
+            bounds = f"no policy within the budget yet, at most {self.upper:.5g}"
+        else:
+            bounds = f"[{self.lower:.5g}, {self.upper:.5g}], gap {self.upper - self.lower:.3g}"
+        return f"{self.seconds:.0f} s, {bounds}, {self.beliefs:,} beliefs, {self.plans:,} plans"
 
 
 @dataclass(frozen=True)

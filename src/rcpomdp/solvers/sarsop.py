@@ -27,7 +27,7 @@ from ..errors import InputError
 from ..model import CPOMDP
 from .belief_graph.search import Engine, EngineOptions, Objective
 from .checks import check_common
-from .clock import Patience, Slices
+from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy
@@ -75,7 +75,7 @@ def sarsop(
     goal = _goal(model, objective, epsilon)
     load_kernels()
     point_based.load_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     engine: Engine | PointBasedSearch
     if warm_start is None and options is None and is_noisy(model):
         engine = PointBasedSearch(model, goal.objective, memory_limit=memory_limit, over=lambda: clock.over)
@@ -113,12 +113,12 @@ def _search(
     engine: Engine | PointBasedSearch,
     goal: _Goal,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
     """Search in slices of time until something ends it; return what did."""
-    patience = Patience()
+    stalls = StallDetector()
     # The gap that is reported allows for rounding, and must be the one that meets epsilon.
     inner_epsilon = epsilon - 2 * (goal.tie + engine.slack)
     if inner_epsilon <= 0:
@@ -131,11 +131,11 @@ def _search(
         if engine.out_of_memory:
             return MEMORY_LIMIT
         with clock.slice() as work:
-            engine.search(inner_epsilon, work, patience.share)
+            engine.search(inner_epsilon, work, stalls.share)
         trace.append(_point(engine, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
-        if patience.tired(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
+        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
             return STALLED
     return OPTIMAL
 

@@ -25,7 +25,7 @@ def test_a_record_is_what_the_solver_and_the_simulator_say() -> None:
     found = run_cell(of, lines.append)
     model = rc.problems.make("tunnels").with_budget([0.75])
     result = rc.solve(model, "arcs")
-    runs = rc.simulate(model, result.policy, runs=50, steps=20, seed=3)
+    runs = rc.simulate(model, result.policy, runs=50, steps=20, seed=3, paths=True)
     assert (found.status, found.error) == ("optimal", None)
     assert (found.lower, found.upper, found.reward) == (result.lower, result.upper, result.reward)
     assert found.admissible is True
@@ -34,7 +34,7 @@ def test_a_record_is_what_the_solver_and_the_simulator_say() -> None:
     assert np.array_equal(found.run_spent, runs.outcome.spent)
     assert np.array_equal(found.run_violation, runs.outcome.violation)
     assert np.array_equal(found.run_length, runs.outcome.length)
-    assert found.paths.shape == (50, 21)
+    assert np.array_equal(found.paths, runs.outcome.path)  # path i is run i
     assert found.model_hash == model.fingerprint
     assert found.trace[-1, 1] == result.lower
     assert found.versions["numpy"] == np.__version__

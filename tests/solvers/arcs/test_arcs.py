@@ -19,8 +19,7 @@ from rcpomdp.kernels.arcs.level_bounds import bound_at
 from rcpomdp.kernels.arcs.levels import Bounds, Levels, list_maps
 from rcpomdp.kernels.belief_graph.store import NONE, Store
 from rcpomdp.policies import ControllerPolicy
-from rcpomdp.solvers import Result, TracePoint
-from rcpomdp.solvers import clock as stopping
+from rcpomdp.solvers import Result, TracePoint, clock
 from rcpomdp.solvers.arcs.levels import level_values
 from rcpomdp.solvers.arcs.multipliers import dual_multipliers
 from rcpomdp.solvers.arcs.online import OnlinePolicy
@@ -456,7 +455,7 @@ def test_slices_change_nothing(name: str, epsilon: float, monkeypatch: pytest.Mo
         model = rc.problems.make(name)
     found = []
     for work in (1000, 10**8):
-        monkeypatch.setattr(stopping, "_FIRST_WORK", work)
+        monkeypatch.setattr(clock, "_FIRST_WORK", work)
         result = rc.solve(model, "arcs", epsilon=epsilon)
         assert result.status == "optimal"
         found.append((result.lower, result.upper, result.trace[-1][3:], len(result.policy.actions)))
@@ -483,7 +482,7 @@ def stop(_: TracePoint) -> None:
 def test_a_search_while_acting_keeps_the_budget_and_loses_nothing(
     name: str, options: dict[str, Any], runs: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "_FIRST_WORK", 2000)  # so that an interrupt leaves a poor policy
+    monkeypatch.setattr(clock, "_FIRST_WORK", 2000)  # so that an interrupt leaves a poor policy
     model = rc.problems.make(name)
     plain = rc.solve(model, "arcs", **options)
     assert plain.admissible

@@ -90,13 +90,13 @@ def test_known_optima(name: str, params: dict[str, Any], budget: float, value: f
 
 
 def test_the_lagrangian_bound_of_tiger() -> None:
-    """At the price where two plans that listen twice or not at all are worth the same, by expansion of beliefs."""
+    """At the λ where two plans that listen twice or not at all have the same value, by expansion of beliefs."""
     model = rc.problems.make("tiger").with_budget(1.5)
     result = cgcp(model, epsilon=1e-6)
     case = reference.dense(model)
     bounds = [
-        1.5 * price + reference.value_interval(case, case.R - price * case.C[0], model.initial_belief, 200)[1]
-        for price in np.linspace(72, 74, 41)
+        1.5 * multiplier + reference.value_interval(case, case.R - multiplier * case.C[0], model.initial_belief, 200)[1]
+        for multiplier in np.linspace(72, 74, 41)
     ]
     assert result.lower - 1e-9 <= min(bounds) <= result.upper + 0.05
     assert result.reward == pytest.approx(-70.6875, abs=1e-5)
@@ -136,23 +136,23 @@ def test_primal_equals_dual_and_warm_equals_cold(seed: int) -> None:
         -rewards, costs.T[limited], budget[limited], np.ones((1, len(rewards))), [1.0], method="highs-ds"
     )
     assert master.feasible == (expected.status == 0)
-    assert (master.prices >= 0).all()
-    assert (master.prices[~limited] == 0).all()
+    assert (master.multipliers >= 0).all()
+    assert (master.multipliers[~limited] == 0).all()
     mixture = master.mixture
     assert mixture.weights.min() >= 0
     assert mixture.weights.sum() == pytest.approx(1)
-    priced = master.prices[limited] @ budget[limited]
-    reduced = (rewards if master.feasible else 0.0) - costs @ master.prices - master.threshold
+    weighted = master.multipliers[limited] @ budget[limited]
+    reduced = (rewards if master.feasible else 0.0) - costs @ master.multipliers - master.threshold
     if master.feasible:
         assert mixture.reward == pytest.approx(-expected.fun, abs=1e-7 * size)
-        assert master.threshold + priced == pytest.approx(mixture.reward, abs=1e-7 * size)  # strong duality
+        assert master.threshold + weighted == pytest.approx(mixture.reward, abs=1e-7 * size)  # strong duality
         assert (reduced <= 1e-7 * size).all()  # the dual is feasible
         assert (mixture.cost <= spending_limit(budget)).all()
         assert master.solved_anew().mixture.reward == pytest.approx(mixture.reward, abs=1e-7 * size)
     else:
         assert master.excess > 0
         assert (reduced <= 1e-7).all()
-        assert (costs @ master.prices > priced).all()  # the proof that no mixture of them will do
+        assert (costs @ master.multipliers > weighted).all()  # the proof that no mixture of them will do
 
 
 def test_a_live_program_needs_few_pivots_for_a_new_column() -> None:
@@ -206,13 +206,13 @@ def controller_values(case: Dense) -> np.ndarray:
 
 
 def lagrangian_bound(case: Dense) -> float:
-    """The least λ·ĉ + V_λ over a grid of prices, V_λ by expansion of beliefs."""
+    """The least λ·ĉ + V_λ over a grid of multipliers, V_λ by expansion of beliefs."""
     limited = np.flatnonzero(np.isfinite(case.model.budget))
     least = np.inf
-    for price in itertools.product([0.0, 0.3, 1.0, 3.0, 10.0], repeat=limited.size):
-        gain = case.R - np.tensordot(price, case.C[limited], axes=1)
+    for multiplier in itertools.product([0.0, 0.3, 1.0, 3.0, 10.0], repeat=limited.size):
+        gain = case.R - np.tensordot(multiplier, case.C[limited], axes=1)
         value = reference.value_interval(case, gain, case.model.initial_belief, 60)[1]
-        least = min(least, value + float(np.dot(price, case.model.budget[limited])))
+        least = min(least, value + float(np.dot(multiplier, case.model.budget[limited])))
     return least
 
 
@@ -237,7 +237,7 @@ def test_bounds_enclose_what_brute_force_finds(seed: int) -> None:
         assert (result.cost > budget).any()
 
 
-def test_two_budgets_price_each_other() -> None:
+def test_two_budgets_bear_on_each_other() -> None:
     """Three blind actions, each of two cheap in one cost: the best mixture takes both in equal parts."""
     model = rc.CPOMDP(
         transition=np.ones((3, 1, 1)),

@@ -1,10 +1,10 @@
-"""Pictures of runs: the story is a run of the simulator, and the file shows it."""
+"""Pictures of runs: the steps are those of a run of the simulator, and the file shows it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,17 @@ from PIL import Image
 
 import rcpomdp as rc
 from rcpomdp import cli
+from rcpomdp.simulation.trajectory import trajectory
 from rcpomdp.views.drawing import PALETTE, Circle, Line, Rect, Text
-from rcpomdp.views.rendering import frame, tell
+from rcpomdp.views.rendering import frame
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
     return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))  # type: ignore[return-value]  # three of them
 
 
-def pixels(model: rc.CPOMDP, moment: Any, drawing: Any) -> np.ndarray:
-    canvas = FigureCanvasAgg(frame.draw(model, moment, drawing))
+def pixels(model: rc.CPOMDP, step: Any, drawing: Any) -> np.ndarray:
+    canvas = FigureCanvasAgg(frame.draw(model, step, drawing))
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3]
 
@@ -32,24 +33,6 @@ def pixels(model: rc.CPOMDP, moment: Any, drawing: Any) -> np.ndarray:
 def shows(picture: np.ndarray, role: str) -> int:
     """How many pixels have a role's colour."""
     return int((picture == rgb(PALETTE[role].light)).all(axis=2).sum())
-
-
-@pytest.mark.parametrize(("name", "seed", "steps"), [("tunnels", 0, 20), ("tiger", 3, 9), ("crs-4-4", 5, 30)])
-def test_a_story_is_the_simulators_first_run(name: str, seed: int, steps: int) -> None:
-    model = rc.problems.make(name)
-    for policy in (rc.policies.RandomPolicy(model), rc.policies.fib(model)):
-        run = rc.simulate(model, policy, runs=2, steps=steps, seed=seed).outcome
-        story = tell(model, policy, steps, seed)
-        assert story[-1].reward == run.reward[0]
-        assert story[-1].spent.tolist() == run.spent[0].tolist()
-        assert story[-1].action is None
-        assert all(moment.action is not None for moment in story[:-1])
-        assert bool(model.terminal[story[-1].state]) == run.ended[0]
-        for before, after in pairwise(story):
-            np.testing.assert_allclose(before.spent + before.price, after.spent, rtol=0, atol=1e-15)
-            again = rc.beliefs.update(model, before.belief, before.action, after.observation)
-            assert again.states.tolist() == after.belief.states.tolist()
-            assert before.state in before.belief.states
 
 
 class Doors:
@@ -67,7 +50,7 @@ class Doors:
 
 def test_a_drawing_is_put_where_it_belongs() -> None:
     model = rc.problems.make("tiger")
-    first = tell(model, rc.policies.blind(model, "listen"), 1)[0]
+    first = trajectory(model, rc.policies.blind(model, "listen"), 1)[0]
     picture = pixels(model, first, Doors())
     height, width = picture.shape[:2]
     assert (width, height) == frame.SIZE
@@ -84,12 +67,12 @@ def test_a_drawing_is_put_where_it_belongs() -> None:
 
 def test_the_gauge_shows_what_is_spent_and_turns_red() -> None:
     model = rc.problems.make("ce")
-    story = tell(model, rc.policies.blind(model, "tunnel-A"), seed=0)
-    assert story[1].price[0] == pytest.approx(2, abs=1e-4)
-    assert shows(pixels(model, story[0], None), "goal") == 0
-    assert shows(pixels(model, story[1], None), "goal") > 500
+    run = trajectory(model, rc.policies.blind(model, "tunnel-A"), seed=0)
+    assert run[1].cost[0] == pytest.approx(2, abs=1e-4)
+    assert shows(pixels(model, run[0], None), "goal") == 0
+    assert shows(pixels(model, run[1], None), "goal") > 500
     gamble = rc.policies.blind(model, "tunnel-A")
-    rocky = next(told for seed in range(20) if (told := tell(model, gamble, seed=seed))[1].price[0] > 7)
+    rocky = next(run for seed in range(20) if (run := trajectory(model, gamble, seed=seed))[1].cost[0] > 7)
     over = pixels(model, rocky[1], None)
     assert shows(over, "hazard") > 500
     assert shows(over, "goal") == 0
@@ -100,7 +83,7 @@ def test_the_gauge_shows_what_is_spent_and_turns_red() -> None:
 def test_no_costs_and_many_costs() -> None:
     model = rc.problems.make("tiger")
     plain = model.scalarised([0.0])
-    assert pixels(plain, tell(plain, rc.policies.blind(plain, 0), 2)[0], Doors()).std() > 0
+    assert pixels(plain, trajectory(plain, rc.policies.blind(plain, 0), 2)[0], Doors()).std() > 0
     six = rc.CPOMDP(
         transition=[np.eye(2)],
         observation=[np.full((2, 1), 1.0)],
@@ -110,14 +93,14 @@ def test_no_costs_and_many_costs() -> None:
         discount=0.5,
         budget=[3, 3, 3, None, 3, 3],
     )
-    assert shows(pixels(six, tell(six, rc.policies.blind(six, 0), 2)[1], Doors()), "agent") > 1000
+    assert shows(pixels(six, trajectory(six, rc.policies.blind(six, 0), 2)[1], Doors()), "agent") > 1000
 
 
 @pytest.mark.parametrize("name", ["crs-4-4", "tunnels"])
 def test_built_in_maps_show_the_rover(name: str) -> None:
     model = rc.problems.make(name)
     drawing = rc.problems.get(name).draw(model)
-    picture = pixels(model, tell(model, rc.policies.RandomPolicy(model), 1)[0], drawing)
+    picture = pixels(model, trajectory(model, rc.policies.RandomPolicy(model), 1)[0], drawing)
     map_ = picture[:, : int(0.62 * frame.SIZE[0])]
     assert shows(map_, "agent") > 300
     assert shows(map_, "ground") > 20_000
@@ -126,9 +109,9 @@ def test_built_in_maps_show_the_rover(name: str) -> None:
 def test_a_gif_has_a_frame_a_step(tmp_path: Path) -> None:
     model = rc.problems.make("tunnels")
     drawing = rc.problems.get("tunnels").draw(model)
-    story = rc.render(model, rc.policies.blind(model, "right"), tmp_path / "run.gif", drawing, steps=4)
+    run = rc.render(model, rc.policies.blind(model, "right"), tmp_path / "run.gif", drawing, steps=4)
     with Image.open(tmp_path / "run.gif") as film_:
-        assert film_.n_frames == len(story) == 5
+        assert film_.n_frames == len(run) == 5
         assert film_.size == frame.SIZE
     again = tmp_path / "again.GIF"
     rc.render(model, rc.policies.blind(model, "right"), again, drawing, steps=4)
@@ -156,8 +139,8 @@ def test_long_labels_are_cut_to_the_room_there_is(drawing: Any) -> None:
     labels = {"states": [f"s{long}", "iiii" * 40], "actions": [long], "observations": [long], "costs": [long]}
     start = {"initial_belief": [0.5, 0.5], "discount": 0.5, "budget": 3}
     model = rc.CPOMDP(**arrays, **labels, **start, cost=np.ones((1, 2, 1)), name=f"$\\frac{{$ {long}")
-    for moment in tell(model, rc.policies.blind(model, 0), 2):
-        figure = frame.draw(model, moment, drawing)
+    for step in trajectory(model, rc.policies.blind(model, 0), 2):
+        figure = frame.draw(model, step, drawing)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         boxes = [text.get_window_extent() for text in words(figure) if text.get_text()]
@@ -168,8 +151,8 @@ def test_long_labels_are_cut_to_the_room_there_is(drawing: Any) -> None:
 def test_a_run_that_is_cut_is_not_called_ended() -> None:
     def last(name: str, action: str, steps: int) -> list[str]:
         model = rc.problems.make(name)
-        moment = tell(model, rc.policies.blind(model, action), steps)[-1]
-        return [text.get_text() for text in words(frame.draw(model, moment, None))]
+        step = trajectory(model, rc.policies.blind(model, action), steps)[-1]
+        return [text.get_text() for text in words(frame.draw(model, step, None))]
 
     assert "– (after 6 steps)" in last("tiger", "listen", 6)
     assert "– (after 1 step)" in last("tiger", "listen", 1)

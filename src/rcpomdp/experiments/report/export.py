@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from ..._json_values import finite
-from ...cli.output import csv_bytes
 from ...errors import InputError
+from ...io.csv_rows import csv_bytes
 from ..run.record import Cell, Record
 
 CSV, JSON, PARQUET = "csv", "json", "parquet"

@@ -16,10 +16,8 @@ import numpy as np
 
 from ... import __version__, problems
 from ..._json_values import finite
-from ...cli.output import bounds_line
 from ...model import CPOMDP
 from ...simulation.simulate import simulate
-from ...simulation.trajectories import trajectories
 from ...solvers import Result, TracePoint, registry, solve
 from ...solvers.result import INTERRUPTED
 from ..suites import WITH_PATHS
@@ -84,6 +82,7 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
     runs = _no_runs(cell)
     if cell.runs:
         tell("simulating")
+        paths = cell.problem in WITH_PATHS and not registry.get(cell.solver).online
         counted = simulate(
             model,
             result.policy,
@@ -91,12 +90,13 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
             cell.steps,
             cell.seed,
             progress=lambda done: tell(f"simulated {done:,} of {cell.runs:,} runs"),
+            paths=paths,
         )
         if counted.runs < cell.runs:
             raise KeyboardInterrupt
         runs = {name: getattr(counted.outcome, name.removeprefix("run_")) for name in runs}
-        if cell.problem in WITH_PATHS and not registry.get(cell.solver).online:
-            runs["paths"] = trajectories(model, result.policy, cell.runs, cell.steps, cell.seed)
+        if paths:
+            runs["paths"] = counted.outcome.path
     return Record(
         cell=cell,
         status=result.status,
@@ -134,10 +134,10 @@ def _now_and_then(tell: Callable[[str], None]) -> Callable[[TracePoint], None]:
     last = [-np.inf]
 
     def progress(point: TracePoint) -> None:
-        moment = time.perf_counter()
-        if moment - last[0] >= _TELL:
-            last[0] = moment
-            tell(bounds_line(point))
+        seconds = time.perf_counter()
+        if seconds - last[0] >= _TELL:
+            last[0] = seconds
+            tell(point.in_words())
 
     return progress
 

@@ -57,7 +57,7 @@ def _run_all() -> None:
         for options in [{"variant": variant} for variant in solver.variants] or [{}]:
             result = solve(model, name, time_limit=_LIMIT, **options)
             simulate(model, result.policy, runs=2)
-    solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several prices in turn
+    solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several multipliers in turn
     solve(model.with_budget([0.0]), "arcs", variant="paper", time_limit=_LIMIT)  # infeasible
     store = Engine(smallest_model(), Objective(1.0, np.zeros(1))).store
     rehash(store._replace(table=np.full_like(store.table, NONE)))  # as where a search outgrows its table

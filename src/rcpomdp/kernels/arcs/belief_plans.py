@@ -36,7 +36,7 @@ COUNTS = np.dtype(
         ("visits", np.int64),
         ("moved", np.int64),  # last trial that changed a bound
         ("looks", np.int64),  # successors that were looked at for their bound,
-        ("allowance_of", np.int64),  # and those that owe it to a multiplier
+        ("by_multiplier", np.int64),  # and those that owe it to a multiplier
         ("wanted", np.int64),  # budgets at which a level would have helped
         ("rows", np.int64),
     ]

@@ -268,7 +268,7 @@ def next_step(
             return chosen, THRIFTY
         j = relaxation_behind(search.store, search.levels, search.bounds, search.level_scratch, chosen, level)
         belief_plans.counts[0].looks += 1
-        belief_plans.counts[0].allowance_of += 1 if j > 0 else 0
+        belief_plans.counts[0].by_multiplier += 1 if j > 0 else 0
     if chosen == NONE or j < 0:
         return chosen, mode
     end = follow_rays(search, chosen, j, level, target, i, end_share)

@@ -34,7 +34,7 @@ from .tree import (
 )
 
 # Why a search pauses
-DONE, FULL, OUT_OF_LUCK = range(3)
+DONE, FULL, OUT_OF_UNIFORMS = range(3)
 
 KAPPA = 0.5
 
@@ -97,7 +97,7 @@ def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, target: flo
 
 
 @inner
-def sample_random(setting: Setting, tree: Tree, scratch: Scratch, luck: FloatArray) -> tuple[int, int]:
+def sample_random(setting: Setting, tree: Tree, scratch: Scratch, uniforms: FloatArray) -> tuple[int, int]:
     """Descend by chance until a new node is sampled (SampleRandom); returns as `sample_heuristic`.
 
     Actions are those not pruned, observations those that can follow, all with the same chance.
@@ -119,19 +119,19 @@ def sample_random(setting: Setting, tree: Tree, scratch: Scratch, luck: FloatArr
             left += not tree.cut[row, a]
         if left == 0:
             break
-        skip = int(luck[tree.used[DRAWN]] * left)
+        skip = int(uniforms[tree.used[DRAWN]] * left)
         a = 0
         while tree.cut[row, a] or skip > 0:
             skip -= not tree.cut[row, a]
             a += 1
-        i = tree.first[row, a] + int(luck[tree.used[DRAWN] + 1] * tree.degree[row, a])
+        i = tree.first[row, a] + int(uniforms[tree.used[DRAWN] + 1] * tree.degree[row, a])
         tree.used[DRAWN] += 2
     return n, DONE
 
 
 @kernel
 def search(
-    setting: Setting, tree: Tree, scratch: Scratch, luck: FloatArray, epsilon: float, trials: int, pruning: bool
+    setting: Setting, tree: Tree, scratch: Scratch, uniforms: FloatArray, epsilon: float, trials: int, pruning: bool
 ) -> int:
     """Trials until there have been `trials`, the gap is at most epsilon, the root is pruned, or something runs short.
 
@@ -140,15 +140,15 @@ def search(
     while tree.used[TRIALS] < trials and tree.info[ROOT, STATUS] == ALIVE:
         if tree.value[ROOT, V_HI] - tree.value[ROOT, PROVEN] <= epsilon:
             break
-        if tree.used[DRAWN] + 2 * scratch.path.size + 1 > luck.size:
-            return OUT_OF_LUCK
-        heuristic = luck[tree.used[DRAWN]] < 0.5
+        if tree.used[DRAWN] + 2 * scratch.path.size + 1 > uniforms.size:
+            return OUT_OF_UNIFORMS
+        heuristic = uniforms[tree.used[DRAWN]] < 0.5
         tree.used[DRAWN] += 1
         if heuristic:
             target = max(epsilon, KAPPA * (tree.value[ROOT, V_HI] - tree.value[ROOT, V_LO]))
             n, status = sample_heuristic(setting, tree, scratch, target)
         else:
-            n, status = sample_random(setting, tree, scratch, luck)
+            n, status = sample_random(setting, tree, scratch, uniforms)
         for j in range(n - 1, -1, -1):  # the deepest first, so that one pass reaches the root
             back_up(setting, tree, scratch.path[j])
         if pruning:

@@ -1,7 +1,7 @@
 """One step of many runs at once, each with random numbers of its own.
 
 The numbers are those of NumPy's PCG64 (O'Neill, PCG: A Family of Simple Fast Space-Efficient Statistically Good
-Algorithms, 2014): ``x' = A x + c`` in 128 bits, of which 64 are given out. So a run meets the same luck here as in
+Algorithms, 2014): ``x' = A x + c`` in 128 bits, of which 64 are given out. So a run draws the same numbers here as in
 `simulate`. Over the numbers of other runs it jumps: d steps are ``x' = A^d x + G_d c``, ``G_d = 1 + A + … + A^(d−1)``.
 """
 
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
-from ..belief import expectation, update
 from ..jit import inner, kernel
-from .rollout import BLOCK_RUNS, draw, step, surely_ended
+from .rollout import BLOCK_RUNS, add_expected_cost, draw, step, surely_ended
 
 BitArray = NDArray[np.uint64]
 
@@ -56,8 +55,8 @@ class Runs(NamedTuple):
     bits: BitArray  # [n, 2] x after the last number drawn
 
 
-class Step(NamedTuple):
-    """What came of a step."""
+class StepOutcome(NamedTuple):
+    """The outcome of a step of each run."""
 
     observation: IntArray  # [n]
     reward: FloatArray  # [n]
@@ -144,7 +143,7 @@ def advance(
     these: IntArray,
     first: int,
     actions: IntArray,
-    out: Step,
+    out: StepOutcome,
     acc: FloatArray,
     touched: IndexArray,
     next_states: IndexArray,
@@ -162,17 +161,16 @@ def advance(
         high, low = _jump(runs.bits[i, 0], runs.bits[i, 1], c_high, c_low, 1)
         u_state = _uniform(high, low)
         high, low = _jump(high, low, c_high, c_low, 1)
-        s_next, o = step(m, s, a, u_state, _uniform(high, low))
-        size, _ = update(m, states, probs, a, o, acc, touched, next_states, next_probs)
+        u_observation = _uniform(high, low)
+        s_next, o, size = step(m, s, a, u_state, u_observation, states, probs, acc, touched, next_states, next_probs)
         if size > runs.support.shape[1]:
             return j
         out.observation[i] = o
         out.reward[i] = m.reward[s, a]
-        for k in range(out.cost.shape[1]):
-            out.cost[i, k] = m.cost[k, s, a]
-            runs.spent[i, k] += runs.weight[i] * expectation(m.cost[k], a, states, probs)
+        add_expected_cost(m, a, runs.weight[i], states, probs, runs.spent[i])
         runs.weight[i] *= discount
         for k in range(out.cost.shape[1]):
+            out.cost[i, k] = m.cost[k, s, a]
             runs.left[i, k] = _left(budget[k], limit[k], runs.spent[i, k], runs.weight[i])
         high, low = _jump(high, low, c_high, c_low, 2 * BLOCK_RUNS - 2)
         runs.bits[i, 0], runs.bits[i, 1] = high, low

@@ -9,13 +9,14 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
 from .. import belief as _belief
 from ..arrays import ModelArrays
-from ..jit import kernel
+from ..jit import inner, kernel
 from . import plan_set as _plan_set
 from .plan_set import PlanArrays
 
 ALPHA, CONTROLLER, RANDOM, PLAN_SET = 0, 1, 2, 3
 BLOCK_RUNS = 256  # runs that draw from one generator
 NEVER = -1
+ENDED = -1  # in place of a state after the end of a run
 
 _expectation = _belief.expectation
 _update = _belief.update
@@ -49,6 +50,7 @@ class Outcome(NamedTuple):
     violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or NEVER
     length: IntArray  # [runs] steps until the process ended, or all of them
     ended: BoolArray  # [runs] whether it ended
+    path: IntArray  # [runs, steps + 1] state before the first step and after each, then ENDED; [runs, 0]: not kept
 
 
 @kernel
@@ -108,14 +110,58 @@ def draw(first: int, last: int, probs: FloatArray, u: float) -> int:
     return last - 1  # the probabilities sum to a little less than 1
 
 
-@kernel
-def step(m: ModelArrays, s: int, a: int, u_state: float, u_observation: float) -> tuple[int, int]:
-    """Draw s' and o."""
+@inner
+def step(
+    m: ModelArrays,
+    s: int,
+    a: int,
+    u_state: float,
+    u_observation: float,
+    states: IndexArray,
+    probs: FloatArray,
+    acc: FloatArray,
+    touched: IndexArray,
+    next_states: IndexArray,
+    next_probs: FloatArray,
+) -> tuple[int, int, int]:
+    """Draw s' and o, and write the belief after them; return s', o and the size of that belief."""
     n_states = m.reward.shape[0]
     row = a * n_states + s
     s_next = m.t_next[draw(m.t_ptr[row], m.t_ptr[row + 1], m.t_prob, u_state)]
     row = a * n_states + s_next
-    return int(s_next), int(m.z_obs[draw(m.z_ptr[row], m.z_ptr[row + 1], m.z_prob, u_observation)])
+    o = int(m.z_obs[draw(m.z_ptr[row], m.z_ptr[row + 1], m.z_prob, u_observation)])
+    size, _ = _update(m, states, probs, a, o, acc, touched, next_states, next_probs)
+    return int(s_next), o, size
+
+
+@inner
+def add_expected_cost(
+    m: ModelArrays, a: int, weight: float, states: IndexArray, probs: FloatArray, spent: FloatArray
+) -> None:
+    """``W' = W + γ^t C(b, a)`` in ``spent [K]``, for a weight γ^t: in the root's units rounding does not grow."""
+    for k in range(spent.size):
+        spent[k] += weight * _expectation(m.cost[k], a, states, probs)
+
+
+@kernel
+def single_step(
+    m: ModelArrays,
+    s: int,
+    a: int,
+    weight: float,
+    u_state: float,
+    u_observation: float,
+    states: IndexArray,
+    probs: FloatArray,
+    acc: FloatArray,
+    touched: IndexArray,
+    next_states: IndexArray,
+    next_probs: FloatArray,
+    cost: FloatArray,
+) -> tuple[int, int, int]:
+    """`step` for Python, which cannot call inner functions; ``γ^t C(b, a)`` is added to ``cost [K]``."""
+    add_expected_cost(m, a, weight, states, probs, cost)
+    return step(m, s, a, u_state, u_observation, states, probs, acc, touched, next_states, next_probs)
 
 
 @kernel
@@ -125,6 +171,13 @@ def surely_ended(terminal: BoolArray, states: IndexArray) -> bool:
         if not terminal[states[i]]:
             return False
     return True
+
+
+@inner
+def _keep(path: IntArray, run: int, t: int, s: int) -> None:
+    """Note the state after t steps, where paths are kept."""
+    if path.shape[1] > 0:
+        path[run, t] = s
 
 
 @kernel
@@ -168,7 +221,8 @@ def run_batch(
         for j in range(size):
             states_a[j] = states0[j]
             probs_a[j] = probs0[j]
-        weight = 1.0  # γ^t: sums are kept in the root's units, where rounding does not grow
+        _keep(out.path, run, 0, s)
+        weight = 1.0  # γ^t
         for t in range(u.shape[0]):
             states, probs = states_a[:size], probs_a[:size]
             if surely_ended(terminal, states):
@@ -177,13 +231,13 @@ def run_batch(
             if not terminal[s]:
                 out.length[run] = t + 1
             out.reward[run] += weight * m.reward[s, a]
+            add_expected_cost(m, a, weight, states, probs, out.spent[run])
             for k in range(n_costs):
                 out.cost[run, k] += weight * m.cost[k, s, a]
-                out.spent[run, k] += weight * _expectation(m.cost[k], a, states, probs)
                 if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
                     out.violation[run] = t
-            s, o = step(m, s, a, u[t, run, 0], u[t, run, 1])
-            size, _ = _update(m, states, probs, a, o, acc, touched, states_b, probs_b)
+            s, o, size = step(m, s, a, u[t, run, 0], u[t, run, 1], states, probs, acc, touched, states_b, probs_b)
+            _keep(out.path, run, t + 1, s)
             if planned:
                 _spend(m.cost, a, discount, states, probs, left, left)
             states_a, states_b = states_b, states_a

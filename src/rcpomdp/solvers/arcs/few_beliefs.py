@@ -21,7 +21,7 @@ from ...kernels.pointbased.beliefs import SAME, expand_all
 from ...model import CPOMDP
 from ...policies import ControllerPolicy
 from ..belief_graph.search import Objective
-from ..clock import Slices
+from ..clock import Clock
 from ..pointbased.levels import level_values
 from ..pointbased.options import SearchOptions
 from ..pointbased.search import PointBasedSearch
@@ -271,7 +271,7 @@ def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) ->
 def solve_few(
     few: FewBeliefs,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -303,7 +303,7 @@ def solve_few(
 def _iterate(
     few: FewBeliefs,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,

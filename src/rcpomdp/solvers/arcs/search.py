@@ -251,11 +251,11 @@ class BudgetSearch:
         """Take up the multiplier λ that the initial belief's plans suggest; False if it is the one there is."""
         if not self.options.multipliers or not self.limited.any():
             return False
-        looks, allowance_of = self.belief_plans.counts[["looks", "allowance_of"]][0]
-        self.belief_plans.counts[["looks", "allowance_of"]] = 0, 0
+        looks, by_multiplier = self.belief_plans.counts[["looks", "by_multiplier"]][0]
+        self.belief_plans.counts[["looks", "by_multiplier"]] = 0, 0
         if self._without_multiplier:
             return False
-        if len(self.multipliers) > 1 and allowance_of < _LEAST_USED * looks:  # not worth the second relaxation
+        if len(self.multipliers) > 1 and by_multiplier < _LEAST_USED * looks:  # not worth the second relaxation
             return self._take_up(self.multipliers[:1], self._informed_vectors[:1])
         multiplier = dual_multipliers(self.belief_plans.total[self.root_belief_plans], self.lower, self.limited)
         if multiplier is None or np.allclose(multiplier, self.multipliers[-1], rtol=0.02, atol=1e-9):

@@ -26,7 +26,7 @@ from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import Engine, Objective
 from ..checks import check_common, is_number
-from ..clock import Slices
+from ..clock import Clock
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
@@ -111,7 +111,7 @@ def arcs(
         unconstrained.load_kernels()  # it may be needed too
     point_based.load_kernels()
     load_belief_mdp_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
         return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
@@ -124,7 +124,7 @@ def _by_all_means(
     model: CPOMDP,
     options: ArcsOptions | None,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -143,7 +143,7 @@ def _by_all_means(
     if told is model or result.admissible:
         return result
     # What the policy earns and costs is to be told of the model itself.
-    again = Slices(clock.left)
+    again = Clock(clock.left)
     return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
 
 
@@ -151,7 +151,7 @@ def _by_search(
     model: CPOMDP,
     options: ArcsOptions,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -173,7 +173,7 @@ def _by_search(
 def _by_kind(
     model: CPOMDP,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -194,7 +194,7 @@ def _by_kind(
 def _solve(
     search: BudgetSearch,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
     before: Result | None,
@@ -238,7 +238,7 @@ def _solve(
 def _search(
     search: BudgetSearch,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
@@ -270,7 +270,7 @@ def _search(
 
 
 def _without_budget(
-    engine: Engine, epsilon: float, clock: Slices, seed: int, progress: Callable[[TracePoint], None] | None
+    engine: Engine, epsilon: float, clock: Clock, seed: int, progress: Callable[[TracePoint], None] | None
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     found = unconstrained.sarsop(

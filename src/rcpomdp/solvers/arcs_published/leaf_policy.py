@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
@@ -15,6 +13,7 @@ from ...kernels.arcs_published.leaf_policy import Setting, mark_costly
 from ...kernels.arcs_published.tree import BINS, NONE
 from ...model import CPOMDP
 from ..belief_graph.search import Engine, Objective
+from ..clock import Clock
 
 _EPSILON = 1e-3  # gap of the least cost, relative to it or to the largest cost of a step
 _WORK = 10**8  # steps of the search for it at most
@@ -31,15 +30,15 @@ def least_cost_engine(model: CPOMDP, memory_limit: float) -> Engine:
 
 
 def _largest_cost(model: CPOMDP) -> float:
-    """Of a step; 1 if nothing costs anything."""
+    """The largest cost of a step; 1 if nothing costs anything."""
     return float(model.cost.max(initial=0.0)) or 1.0
 
 
-def minimise(engine: Engine, seconds: float) -> bool:
+def minimise(engine: Engine, seconds: float | None) -> bool:
     """Search until the gap is small, for so much work at most, or for some time; False if interrupted."""
-    deadline = time.perf_counter() + seconds
+    clock = Clock(seconds)
     try:
-        while engine.work < _WORK and not engine.out_of_memory and time.perf_counter() < deadline:
+        while engine.work < _WORK and not engine.out_of_memory and not clock.over:
             epsilon = max(_EPSILON * max(_largest_cost(engine.model), -engine.upper), 4 * engine.slack)
             if engine.gap <= epsilon:
                 break
@@ -62,7 +61,7 @@ def listed_plans(engine: Engine) -> IntArray:
 
 
 def followers(engine: Engine, plan: int) -> list[tuple[int, int]]:
-    """What follows each observation that a plan can meet: (observation, plan)."""
+    """The plan that follows each observation that a plan can meet: (observation, plan)."""
     x, g = engine.space, engine.plans
     pair = g.info["cls"][plan] * engine.model.n_actions + g.info["action"][plan]
     first, last = int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])
@@ -87,7 +86,7 @@ def _largest_steps(engine: Engine) -> FloatArray:
 
 
 def _costly(engine: Engine, plans: IntArray) -> BoolArray:
-    """From which states of its class each of the plans may ever cost anything, pooled."""
+    """The states of its class from which each of the plans may ever cost anything, pooled."""
     x, g, n = engine.space, engine.plans, engine.sizes[1]
     length = np.diff(x.start)[g.info["cls"][:n]]
     at = np.cumsum(length) - length
@@ -101,7 +100,7 @@ def _costly(engine: Engine, plans: IntArray) -> BoolArray:
 
 
 def build_setting(engine: Engine, plans: IntArray) -> Setting:
-    """What the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
+    """The arrays that the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
     x, g, model = engine.space, engine.plans, engine.ordered
     sizes = np.diff(x.start)
     cls = g.info["cls"][plans]

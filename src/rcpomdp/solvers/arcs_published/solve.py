@@ -31,7 +31,6 @@ Where the paper slips, is silent, or proves less than it says:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import cache
 
@@ -40,6 +39,7 @@ import numpy as np
 from ...errors import InputError
 from ...model import CPOMDP
 from ..checks import check_common, check_whole
+from ..clock import Clock
 from ..result import (
     INFEASIBLE,
     INTERRUPTED,
@@ -54,7 +54,7 @@ from ..result import (
 from ..warmup import smallest_model
 from .tree import PaperSearch
 
-_SLICE = 0.05  # seconds between looks at the clock
+_FIRST_TRIALS, _GROWTH = 8, 2  # trials of the first slice of time; a tree's trials get longer, so slices grow slowly
 
 
 def arcs_paper(
@@ -107,22 +107,21 @@ def _run(
     iterations: int | None,
     pruning: bool,
 ) -> Result:
-    started = time.perf_counter()
-    deadline = started + (np.inf if time_limit is None else time_limit)
+    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH)
     search = PaperSearch(model, memory_limit, seed, pruning, time_limit)
-    ready = time.perf_counter()
+    clock.ready()
     trace = [search.point(0.0)]
     try:
-        status = _loop(search, epsilon, iterations, ready, deadline, trace, progress)
+        status = _loop(search, epsilon, iterations, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(search.point(time.perf_counter() - ready, trace[-1]))
+    trace.append(search.point(clock.seconds, trace[-1]))
     found, budgets = search.policy(), search.budgets()
     return Result.of_search(
         "arcs",
         status,
         trace,
-        ready - started,
+        clock.setup_seconds,
         variant="paper",
         policy=found.policy,
         reward=found.reward,
@@ -141,35 +140,31 @@ def _loop(
     search: PaperSearch,
     epsilon: float,
     iterations: int | None,
-    ready: float,
-    deadline: float,
+    clock: Clock,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
     """Alg. 1, lines 7-13, in slices of time until something ends it; return what did."""
     most = np.iinfo(np.int64).max if iterations is None else iterations
     inner_epsilon = max(epsilon - 2 * search.slack, 0.0)  # the gap that is reported allows for rounding
-    at_once = 8
     status = INTERRUPTED if search.interrupted else ""
     while not status:
-        before = time.perf_counter()
         if search.infeasible:
             status = INFEASIBLE
         elif trace[-1].upper - trace[-1].lower <= epsilon:
             status = OPTIMAL
         elif search.gap <= inner_epsilon:
             status = STALLED
-        elif before >= deadline:
+        elif clock.over:
             status = TIME_LIMIT
         elif search.trials >= most:
             status = ITERATION_LIMIT
-        elif not search.advance(inner_epsilon, min(at_once, most - search.trials)):
-            status = MEMORY_LIMIT
         else:
-            now = time.perf_counter()
-            aim = min(_SLICE, max(deadline - now, 1e-3))
-            at_once = int(np.clip(at_once * aim / (now - before + 1e-9), 1, 2 * at_once))
-            trace.append(search.point(now - ready, trace[-1]))
+            with clock.slice(lambda: search.trials) as trials:
+                has_room = search.advance(inner_epsilon, min(trials, most - search.trials))
+            if not has_room:
+                return MEMORY_LIMIT
+            trace.append(search.point(clock.seconds, trace[-1]))
             if progress is not None:
                 progress(trace[-1])
     return status

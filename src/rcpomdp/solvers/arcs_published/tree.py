@@ -41,7 +41,7 @@ from ..result import TracePoint
 from .leaf_policy import build_setting, followers, least_cost_engine, listed_plans, minimise
 
 _DEPTH = 4096  # nodes that a trial samples at most
-_LUCK = 2**16  # random numbers drawn at a time
+_UNIFORMS = 2**16  # random numbers drawn at a time
 _NODES, _ROWS, _POOL = 4096, 256, 4096  # room to begin with
 _GROWTH = (2.0, 1.5, 1.2)  # how much it grows at a time
 _COST_SHARE = 0.25  # of the time limit, for the minimum-cost policy
@@ -68,12 +68,12 @@ class PaperSearch:
         self.model, self.memory_limit, self.pruning = model, memory_limit, pruning
         self.rng = np.random.default_rng(seed)
         self.engine = least_cost_engine(model, memory_limit)  # Alg. 1, line 1
-        self.interrupted = not minimise(self.engine, np.inf if time_limit is None else _COST_SHARE * time_limit)
+        self.interrupted = not minimise(self.engine, None if time_limit is None else _COST_SHARE * time_limit)
         self.plans = listed_plans(self.engine)
         self.setting = build_setting(self.engine, self.plans)
         self.tree = _new_tree(self.setting)
         self.scratch = _new_scratch(self.setting)
-        self.luck = self.rng.random(_LUCK)
+        self.uniforms = self.rng.random(_UNIFORMS)
         start(self.setting, self.tree, self.scratch, *beliefs.initial(self.engine.ordered))
         largest = max(float(np.abs(values).max()) for values in (self.setting.reward_fib, self.setting.plan_reward))
         self.slack = _ROUNDING * largest / (1 - model.discount)
@@ -92,7 +92,7 @@ class PaperSearch:
 
     @property
     def infeasible(self) -> bool:
-        """Whether no admissible policy exists."""
+        """True if no admissible policy exists."""
         return bool(self.tree.info[ROOT, STATUS] == PRUNED)
 
     @property
@@ -104,11 +104,11 @@ class PaperSearch:
         """Run some trials, or fewer if they settle it; False if memory is short."""
         goal = self.trials + trials
         while self.trials < goal:
-            why = kernels.search(self.setting, self.tree, self.scratch, self.luck, epsilon, goal, self.pruning)
+            why = kernels.search(self.setting, self.tree, self.scratch, self.uniforms, epsilon, goal, self.pruning)
             if why == kernels.DONE:
                 break
-            if why == kernels.OUT_OF_LUCK:
-                self.luck = self.rng.random(_LUCK)
+            if why == kernels.OUT_OF_UNIFORMS:
+                self.uniforms = self.rng.random(_UNIFORMS)
                 self.tree.used[DRAWN] = 0
             elif not self._grow():
                 return False
@@ -160,7 +160,7 @@ class PaperSearch:
         return TracePoint(seconds, lower, upper, self.trials, int(self.tree.used[ROWS]), len(self.plans))
 
     def budgets(self) -> dict[str, FloatArray]:
-        """What a budget must be: at least `needed`; `suffices` is what the minimum-cost policy surely keeps."""
+        """The least a budget must be, `needed`, and `suffices`, which the minimum-cost policy surely keeps."""
         if not self.infeasible:
             return {}
         needed = max(float(kernels.least_budget(self.setting, self.tree)), float(self.model.budget[0]))
@@ -228,7 +228,7 @@ class PaperSearch:
         return ControllerPolicy(self.model, [action for action, _ in rows], successors, first)
 
     def _children(self, node: int, column: int) -> range:
-        """What can follow a node under its policy; nothing for a leaf."""
+        """The nodes that can follow a node under its policy; none for a leaf."""
         row, a = self.tree.info[node, ROW], self.tree.info[node, column]
         if a == NONE:
             return range(0)

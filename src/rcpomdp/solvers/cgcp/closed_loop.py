@@ -7,12 +7,12 @@ on with the posterior belief and
     d' = max(0, (d − C(b, a)) / γ).
 
 Each solve runs column generation (`solvers.cgcp.solve`) until its bounds are within epsilon or `step_time` is over.
-Where no policy keeps what is left, the one of least (priced) cost is followed. As each step plans on another budget
+Where no policy keeps what is left, the one of least weighted cost is followed. As each step plans on another budget
 than the one before had planned for it, what the first plan promises need not come true: neither its reward nor its
 cost. That is the inconsistency which recursive constraints remove (Ho et al. 2024, Sec. 2 and App. F.1).
 
-All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the prices at
-which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
+All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the multipliers
+at which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
 from ..checks import check_common, is_number
-from ..clock import Slices
+from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .solve import ColumnGeneration
 
-_ITERATIONS = 100  # prices that one step tries at most
+_ITERATIONS = 100  # multipliers that one step tries at most
 _DIGITS = 10  # of a budget left, by which steps are told apart
 
 
@@ -63,8 +63,8 @@ def cgcp_cl(
     step_time : seconds of search before each step but the first
 
     The result is that of the first step: its bounds, and the totals of the mixture it would follow to the end. Its
-    policy is another one, which is bound to this process and takes its time at each step; simulate it to see what it
-    is worth.
+    policy is another one, which is bound to this process and takes its time at each step; simulate it to see what
+    it earns.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce")
@@ -76,7 +76,7 @@ def cgcp_cl(
     if not is_number(step_time) or not step_time > 0:
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
     unconstrained.load_kernels()
-    clock = Slices(step_time if time_limit is None else time_limit)
+    clock = Clock(step_time if time_limit is None else time_limit)
     engine = _engine(model, memory_limit)
     clock.ready()
     generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
@@ -86,7 +86,7 @@ def cgcp_cl(
 
 
 class ClosedLoopState(NamedTuple):
-    """Where a run is, and the action it takes there."""
+    """The place of a run, and the action it takes there."""
 
     belief: Belief  # of the model in class order
     left: tuple[float, ...]  # [K] budget left
@@ -141,7 +141,7 @@ class ClosedLoopPolicy:
         here = engine.root, tuple(float(f"{d:.{_DIGITS}g}") for d in left)
         if here in self._solved:
             return self._solved[here]
-        clock = Slices(self.step_time)
+        clock = Clock(self.step_time)
         start = engine.objective.costs if engine.objective.reward == 1.0 else None
         generation = ColumnGeneration(engine, left, spending_limit(left), self.epsilon, clock, start=start)
         status = generation.run(_ITERATIONS)

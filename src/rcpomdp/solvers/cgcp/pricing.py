@@ -1,7 +1,7 @@
-"""Policies that are best at given prices of the costs, from one engine that goes from price to price.
+"""Policies that are best at given multipliers λ of the costs, from one engine that goes from λ to λ.
 
 ``V_λ = max_π R − λ·C`` is a POMDP without budgets. The engine keeps its beliefs and plans from one λ to the next. What
-it finds serves twice: its best plan is a policy to mix, and as no policy is worth more than V_λ,
+it finds serves twice: its best plan is a policy to mix, and as no policy has more value than V_λ,
 
     V* ≤ λ·ĉ + V_λ    for every λ ≥ 0.
 """
@@ -15,18 +15,18 @@ import numpy as np
 from ..._types import FloatArray
 from ...policies import MixturePolicy
 from ..belief_graph.search import Engine, Objective
-from ..clock import Patience, Slices
+from ..clock import Clock, StallDetector
 from ..result import MEMORY_LIMIT, STALLED, TIME_LIMIT, TracePoint
 
-ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one price
+ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one λ
 _STRIDE = 500_000  # elementary steps between looks at goal and clock; no matter how long they take, so that runs repeat
 _TELL = 0.05  # seconds between points of the trace
-_TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of the priced budgets
+_TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of λ·ĉ
 _PRECISION = 1e-9  # to which least costs are found, beside the budgets
 
 
 class Pricing:
-    """Searches at one price after the other, and the bounds that come of it.
+    """Searches at one λ after the other, and the bounds that come of it.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Pricing:
         self,
         engine: Engine,
         limit: FloatArray,
-        clock: Slices,
+        clock: Clock,
         progress: Callable[[TracePoint], None] | None = None,
     ) -> None:
         self.engine, self.limit, self.clock = engine, limit, clock
@@ -46,19 +46,19 @@ class Pricing:
         self.lower, self.upper = -np.inf, np.inf  # bounds on the optimum; whoever mixes raises the lower one
         self.slack = engine.slack  # of the reward of a plan
         self._progress = progress
-        self._patience = Patience()
+        self._stalls = StallDetector()
         self._largest = float(np.abs(engine.model.reward).max()) / (1 - engine.model.discount)
         self.trace: list[TracePoint] = []
 
-    def aim(self, prices: FloatArray, *, least_cost: bool = False) -> None:
-        """Take up prices: maximise ``R − λ·C``, or minimise ``λ·C`` with ties broken by reward."""
+    def aim(self, multipliers: FloatArray, *, least_cost: bool = False) -> None:
+        """Take up multipliers: maximise ``R − λ·C``, or minimise ``λ·C`` with ties broken by reward."""
         weight = 1.0
         if least_cost:
-            weight = _TIE_BREAK * float(prices[self.limited] @ self.limit[self.limited]) / (self._largest or 1.0)
-        objective = Objective(weight, prices.copy())
+            weight = _TIE_BREAK * float(multipliers[self.limited] @ self.limit[self.limited]) / (self._largest or 1.0)
+        objective = Objective(weight, multipliers.copy())
         if not self.engine.aims_at(objective):
             self.engine.retarget(objective)
-            self._patience = Patience()
+            self._stalls = StallDetector()
         self.note_upper()
 
     @property
@@ -69,17 +69,17 @@ class Pricing:
         return reward, np.maximum(model.cost.max(axis=(1, 2), initial=0.0), np.max([t[1] for t in blind], axis=0))
 
     @property
-    def prices(self) -> FloatArray:
+    def multipliers(self) -> FloatArray:
         """λ of the search at hand, [K]."""
         return self.engine.objective.costs
 
     @property
     def allowed(self) -> float:
         """``λ·ĉ``."""
-        return float(self.prices[self.limited] @ self.limit[self.limited])
+        return float(self.multipliers[self.limited] @ self.limit[self.limited])
 
     @property
-    def least_priced_cost(self) -> float:
+    def least_weighted_cost(self) -> float:
         """No policy has ``λ·C`` below this, if that is minimised."""
         engine = self.engine
         return -engine.upper - engine.objective.reward * self._largest - engine.slack
@@ -94,7 +94,7 @@ class Pricing:
         return TracePoint(self.clock.seconds, self.lower, self.upper, self.engine.trials, *self.engine.sizes)
 
     def search(self, goal: Callable[[], float], *, seconds: float = np.inf, work: float = np.inf) -> str:
-        """Search at the prices taken up until the gap is at most `goal`, or a share is used; return what ended it.
+        """Search at the multipliers taken up until the gap is at most `goal`, or a share is used; return what ended it.
 
         A share is of seconds, or of elementary steps.
         """
@@ -106,9 +106,9 @@ class Pricing:
                 return SHARE_USED
             if engine.out_of_memory:
                 return MEMORY_LIMIT
-            if engine.gap <= engine.slack or self._patience.tired(engine.lower, engine.upper, engine.sizes[0]):
+            if engine.gap <= engine.slack or self._stalls.found(engine.lower, engine.upper, engine.sizes[0]):
                 return STALLED
-            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._patience.share)
+            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._stalls.share)
             self.note_upper()
             if not self.trace or self.clock.seconds >= self.trace[-1].seconds + _TELL:
                 self.tell()
@@ -117,16 +117,16 @@ class Pricing:
     def least_costs(self, *, seconds: float = np.inf, work: float = np.inf) -> Iterator[tuple[FloatArray, int]]:
         """For each cost that has a budget: what is known of the least expected costs [K] by then, and a policy for it.
 
-        Begins with what the search at hand, for the least priced cost, says about a cost that is the only one priced.
+        It begins with what the search at hand, for the least weighted cost, says about a cost that alone has a weight.
         """
         least = np.zeros(len(self.limit))
-        priced = np.flatnonzero(self.prices)
-        if priced.size == 1:
-            least[priced[0]] = self.least_priced_cost / self.prices[priced[0]]
+        weighted = np.flatnonzero(self.multipliers)
+        if weighted.size == 1:
+            least[weighted[0]] = self.least_weighted_cost / self.multipliers[weighted[0]]
         for k in np.flatnonzero(self.limited):
             self.aim(np.eye(len(least))[k], least_cost=True)
             self.search(lambda: _PRECISION * self.allowed, seconds=seconds, work=work)
-            least[k] = max(least[k], self.least_priced_cost)
+            least[k] = max(least[k], self.least_weighted_cost)
             yield least, self.engine.best_plan
 
     def tell(self) -> None:

@@ -2,22 +2,23 @@
 
 ``max_π V_R`` subject to ``V_C ≤ ĉ`` is a linear program over the mixtures of all deterministic policies. Column
 generation (Walraven and Spaan, Column Generation Algorithms for Constrained POMDPs, JAIR 2018, Alg. 5) keeps a few of
-them: the master program (`solvers.cgcp.master`) mixes those, its duals λ ≥ 0 price the costs, and a POMDP without
-budgets, ``max_π R − λ·C`` (`solvers.cgcp.pricing`), finds the policy that would improve the mixture most. The master's
-value is a lower bound, ``λ·ĉ + V_λ`` an upper bound for each λ that was tried. It stops when the best two are within
-epsilon.
+them: the master program (`solvers.cgcp.master`) mixes those, its duals are multipliers λ ≥ 0 of the costs, and a
+POMDP without budgets, ``max_π R − λ·C`` (`solvers.cgcp.pricing`), finds the policy that would improve the mixture
+most. The master's value is a lower bound, ``λ·ĉ + V_λ`` an upper bound for each λ that was tried. It stops when the
+best two are within epsilon.
 
 What departs from the published algorithm, and why:
 
 - The horizon is infinite, and the policies are plans of our SARSOP engine: their rewards and costs are known exactly.
-- A price is searched until what is left open is half of what the policy found promises, or a share of the time is used;
-  the share is doubled whenever the price stays the same after it was used up.
-- Before any mixture keeps the budgets, the master minimises the excess, and its duals price the next policy. If even
-  the least priced cost exceeds the priced budgets, ``min_π λ·C > λ·ĉ``, no policy keeps them: that is a proof.
+- At one λ the search goes on until what is left open is half of what the policy found promises, or a share of the time
+  is used; the share is doubled whenever λ stays the same after it was used up.
+- Before any mixture keeps the budgets, the master minimises the excess, and its duals weigh the costs of the next
+  policy. If even the least weighted cost exceeds the weighted budgets, ``min_π λ·C > λ·ĉ``, no policy keeps them: that
+  is a proof.
 - One action for ever, for each action, is a column from the start.
 
 The policy found is a mixture: one of its controllers is drawn at the start of a run. It may spend far more than the
-budget in one history and make up for it in another; `solvers.arcs` is for who minds.
+budget in one history and make up for it in another; `solvers.arcs` rules that out.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from ...model import CPOMDP
 from .. import sarsop as unconstrained
 from ..belief_graph.search import Engine, Objective
 from ..checks import check_common, check_whole
-from ..clock import Slices
+from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 
-_SHARE = 0.05  # of the time limit, for the first search at a price
+_SHARE = 0.05  # of the time limit, for the first search at one λ
 _SECONDS = 1.0  # the same without a time limit
 _SPEED = 50_000_000  # elementary steps that count as a second: a share is counted in steps, so that the outcome repeats
-_PRECISION = 1e-9  # to which the least priced cost is found, beside the budgets
-_SAME_PRICE = 1e-9
+_PRECISION = 1e-9  # to which the least weighted cost is found, beside the budgets
+_SAME = 1e-9  # relative difference of multipliers that counts as none
 
 
 def cgcp(
@@ -64,7 +65,7 @@ def cgcp(
     memory_limit : bytes that beliefs and plans may take
     seed : of nothing, for there are no random choices; the policy draws when it runs
     progress : called with the bounds now and then
-    iterations : prices to try at most
+    iterations : multipliers to try at most
 
     An interrupt (Ctrl-C) returns the bounds and the mixture found by then. While no mixture is known to keep the
     budgets, the lower bound is −inf, and the one returned exceeds them the least.
@@ -77,7 +78,7 @@ def cgcp(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     unconstrained.load_kernels()
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
@@ -91,7 +92,7 @@ class ColumnGeneration:
     Parameters
     ----------
     budget, limit : [K] budgets, and the same with a tolerance for rounding
-    start : prices to begin with, zero unless given [K]
+    start : multipliers to begin with, zero unless given [K]
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ColumnGeneration:
         budget: FloatArray,
         limit: FloatArray,
         epsilon: float,
-        clock: Slices,
+        clock: Clock,
         progress: Callable[[TracePoint], None] | None = None,
         start: FloatArray | None = None,
     ) -> None:
@@ -138,7 +139,7 @@ class ColumnGeneration:
         return status
 
     def _generate(self, iterations: int) -> str:
-        """Price, find a policy, add it, mix again."""
+        """Find the best policy at λ, add it, mix again."""
         pricing = self.pricing
         pricing.aim(self._start)
         pricing.tell()
@@ -153,7 +154,7 @@ class ColumnGeneration:
                 return OPTIMAL
             if ended not in (ENOUGH, SHARE_USED, STALLED):
                 return ended
-            if self._reprice():
+            if self._take_up():
                 continue
             if ended == SHARE_USED:
                 self._work *= 2
@@ -162,11 +163,11 @@ class ColumnGeneration:
         return ITERATION_LIMIT
 
     def _goal(self) -> float:
-        """The gap at which a search at one price has done enough: half of what its best policy promises."""
+        """The gap at which a search at one λ has done enough: half of what its best policy promises."""
         engine, pricing, master = self.engine, self.pricing, self.master
         promise = engine.lower - master.threshold
         if engine.objective.reward != 1.0:  # in search of a mixture within the budgets
-            within = pricing.prices @ engine.best_totals()[1] <= pricing.allowed
+            within = pricing.multipliers @ engine.best_totals()[1] <= pricing.allowed
             return np.inf if within or self._infeasible else max(promise / 2, _PRECISION * pricing.allowed)
         if not master.feasible:
             promise = 0.0  # nothing to compare with
@@ -175,9 +176,9 @@ class ColumnGeneration:
 
     @property
     def _infeasible(self) -> bool:
-        """Whether it is proven that no policy keeps the budgets."""
+        """True if it is proven that no policy keeps the budgets."""
         pricing = self.pricing
-        return self.engine.objective.reward != 1.0 and pricing.least_priced_cost > pricing.allowed
+        return self.engine.objective.reward != 1.0 and pricing.least_weighted_cost > pricing.allowed
 
     def _add(self, plan: int) -> bool:
         """Make a plan a column; False if it is one."""
@@ -202,19 +203,19 @@ class ColumnGeneration:
         elif self.pricing.lower == -np.inf:
             self.mixture = found
 
-    def _reprice(self) -> bool:
-        """Take up the master's prices; False if they are those that were searched."""
-        pricing, prices = self.pricing, self.master.prices
+    def _take_up(self) -> bool:
+        """Take up the master's multipliers; False if they are those that were searched."""
+        pricing, multipliers = self.pricing, self.master.multipliers
         least_cost = not self.master.feasible
         if least_cost == (self.engine.objective.reward != 1.0):
-            change, size = np.abs(prices - pricing.prices).max(initial=0.0), np.abs(prices).max(initial=0.0)
-            if change <= _SAME_PRICE * size:
+            change = np.abs(multipliers - pricing.multipliers).max(initial=0.0)
+            if change <= _SAME * np.abs(multipliers).max(initial=0.0):
                 return False
-        pricing.aim(prices, least_cost=least_cost)
+        pricing.aim(multipliers, least_cost=least_cost)
         return True
 
     def result(self, status: str, solver: str) -> Result:
-        """What was found."""
+        """The bounds and the mixture that were found."""
         pricing, engine = self.pricing, self.engine
         if self.master.feasible:
             self._take(self.master.solved_anew().mixture)  # the LP without a history may do better

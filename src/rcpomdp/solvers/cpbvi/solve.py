@@ -35,7 +35,7 @@ from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
 from ..checks import check_common, check_whole
-from ..clock import Slices
+from ..clock import Clock
 from ..policy_value import worth
 from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
 from .points import Points
@@ -121,7 +121,7 @@ def _run(
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    clock = Slices(time_limit)
+    clock = Clock(time_limit)
     seconds = _SHARE * time_limit if time_limit is not None else np.inf
     search = _Search(model, gain, mixed, clock, seconds, memory_limit)
     search.start(int(beliefs), int(seed))
@@ -152,7 +152,7 @@ class _Search:
     """Points, vectors and the backups that lead from one set of vectors to the next."""
 
     def __init__(
-        self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Slices, seconds: float, memory_limit: float
+        self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Clock, seconds: float, memory_limit: float
     ) -> None:
         self.model, self.gain, self.mixed, self.clock = model, gain, mixed, clock
         self._seconds, self._memory_limit = seconds, memory_limit

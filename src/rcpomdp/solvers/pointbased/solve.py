@@ -17,7 +17,7 @@ from ...model import CPOMDP
 from ...policies import PlanSetPolicy
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
-from ..clock import Slices
+from ..clock import Clock
 from ..policy_value import simulated_worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
@@ -34,7 +34,7 @@ _SETUP = 0.35  # share of the time limit that informed bounds may take
 def solve_noisy(
     model: CPOMDP,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
@@ -84,13 +84,13 @@ def solve_noisy(
 
 def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> tuple[float, FloatArray, FloatArray]:
     """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs."""
-    return simulated_worth(model, policy, Slices(None), seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
+    return simulated_worth(model, policy, Clock(None), seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
 
 
 def _search(
     search: PointBasedSearch,
     epsilon: float,
-    clock: Slices,
+    clock: Clock,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:

@@ -5,6 +5,5 @@ observed and what is done; how much of each budget is spent, and what was earned
 """
 
 from .film import render
-from .story import Moment, tell
 
-__all__ = ["Moment", "render", "tell"]
+__all__ = ["render"]

@@ -1,4 +1,4 @@
-"""The moments of a run as one file: a GIF with a frame a step, or a PNG with all frames side by side."""
+"""The steps of a run as one file: a GIF with a frame a step, or a PNG with all frames side by side."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ...errors import InputError
 from ...io.atomic import whole_file
 from ...model import CPOMDP
 from ...policies.base import Policy
+from ...simulation.trajectory import Step, trajectory
 from ..drawing import PALETTE, Drawing, check_drawing
 from . import frame
-from .story import Moment, tell
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,7 +34,7 @@ def render(
     drawing: Drawing | None = None,
     steps: int = 20,
     seed: int = 0,
-) -> list[Moment]:
+) -> list[Step]:
     """Draw a run of a policy: the first run of ``simulate`` with this seed.
 
     Parameters
@@ -44,20 +44,20 @@ def render(
     steps : of the run at most, between 1 and 200
     seed : of all random numbers
 
-    The moments that were drawn are returned.
+    The steps that were drawn are returned.
     """
     kind = check(out, steps, seed)
     if drawing is not None:
         check_drawing(drawing)
-    story = tell(model, policy, steps, seed)
+    run = trajectory(model, policy, steps, seed)
     with whole_file(out) as file:
-        images = [_image(model, moment, drawing) for moment in story]
+        images = [_image(model, step, drawing) for step in run]
         if kind == ".gif":
             shown = [_STEP] * (len(images) - 1) + [_END]
             images[0].save(file, "GIF", save_all=True, append_images=images[1:], duration=shown, loop=0)
         else:
             _sheet(images).save(file, "PNG")
-    return story
+    return run
 
 
 def check(out: str | os.PathLike[str], steps: int, seed: int) -> str:
@@ -72,14 +72,14 @@ def check(out: str | os.PathLike[str], steps: int, seed: int) -> str:
     return kind
 
 
-def _image(model: CPOMDP, moment: Moment, drawing: Drawing | None) -> Image:
+def _image(model: CPOMDP, step: Step, drawing: Drawing | None) -> Image:
     """A frame in 256 colours, which is what a GIF has."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # anybody's labels: a box will do
-        canvas = FigureCanvasAgg(frame.draw(model, moment, drawing))
+        canvas = FigureCanvasAgg(frame.draw(model, step, drawing))
         canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib leaves it so
     pixels = bytes(canvas.buffer_rgba())  # type: ignore[no-untyped-call]  # likewise
     whole = Image.frombuffer("RGBA", frame.SIZE, pixels).convert("RGB")

@@ -1,4 +1,4 @@
-"""A moment of a run as a picture: the map on the left, words, budgets and the likeliest states on the right."""
+"""A step of a run as a picture: the map on the left, words, budgets and the likeliest states on the right."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from ...model import CPOMDP
 from ...model.validation import count
+from ...simulation.trajectory import Step
 from ...tolerance import spending_limit
 from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_marks, checked_scene
-from .story import Moment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ _INK, _FAINT, _EDGE = (PALETTE[role].light for role in ("ink", "faint", "edge"))
 _SPENT, _NOW, _OVER = (PALETTE[role].light for role in ("agent", "goal", "hazard"))
 
 
-def draw(model: CPOMDP, moment: Moment, drawing: Drawing | None) -> Figure:
+def draw(model: CPOMDP, step: Step, drawing: Drawing | None) -> Figure:
     """A figure of `SIZE` pixels at `_DPI` dots per inch."""
     from matplotlib.figure import Figure
 
@@ -39,26 +39,26 @@ def draw(model: CPOMDP, moment: Moment, drawing: Drawing | None) -> Figure:
     words.set_ylim(1, 0)
     words.set_axis_off()
     if drawing is None:
-        _bars(figure.add_axes((0.33, 0.06, 0.25, 0.80)), model, moment, _MOST_SHOWN, room=0.30 / 0.25)
+        _bars(figure.add_axes((0.33, 0.06, 0.25, 0.80)), model, step, _MOST_SHOWN, room=0.30 / 0.25)
         _write(figure.text, 0.02, 0.93, "belief", 13, _FAINT)
     else:
         box = (0.02, 0.04, 0.60, 0.92)
         inches = min(box[2] * width / drawing.width, box[3] * height / drawing.height)  # of a cell
-        _map(figure.add_axes(box), drawing, moment, points=72 * inches)
+        _map(figure.add_axes(box), drawing, step, points=72 * inches)
         if model.n_costs <= 2:  # else the budgets need the room
-            _bars(figure.add_axes((0.83, 0.05, 0.13, 0.24)), model, moment, _SHOWN, room=0.16 / 0.13, size=8)
+            _bars(figure.add_axes((0.83, 0.05, 0.13, 0.24)), model, step, _SHOWN, room=0.16 / 0.13, size=8)
             _write(figure.text, 0.66, 0.315, "likeliest states", 9, _FAINT)
-    _tell(words, model, moment)
+    _tell(words, model, step)
     return figure
 
 
-def _map(axes: Axes, drawing: Drawing, moment: Moment, points: float) -> None:
+def _map(axes: Axes, drawing: Drawing, step: Step, points: float) -> None:
     """The drawing; `points` make a cell."""
     axes.set_xlim(0, drawing.width)
     axes.set_ylim(drawing.height, 0)  # y goes down
     axes.set_aspect("equal")
     axes.set_axis_off()
-    for z, shape in enumerate([*checked_scene(drawing), *checked_marks(drawing, moment.belief)]):
+    for z, shape in enumerate([*checked_scene(drawing), *checked_marks(drawing, step.belief)]):
         _put(axes, shape, z, points)
 
 
@@ -80,37 +80,37 @@ def _put(axes: Axes, shape: Shape, z: int, points: float) -> None:
         axes.text(shape.x, shape.y, shape.text, **middle, **style)
 
 
-def _tell(axes: Axes, model: CPOMDP, moment: Moment) -> None:
+def _tell(axes: Axes, model: CPOMDP, step: Step) -> None:
     """Step, observation, action, reward so far, and a gauge for each budget."""
 
     def line(y: float, what: str, said: str, size: float = 13) -> None:
         _write(axes.text, 0, y, what, 9, _FAINT)
         _write(axes.text, 0, y + 0.048, said, size, _INK, room=1)
 
-    when = f"step {moment.step}"
+    when = f"step {step.time}"
     _write(axes.text, 0, 0.02, model.name or "a model", 10, _FAINT, room=0.94 - _width(axes, when, 10))
     _write(axes.text, 1, 0.02, when, 10, _FAINT, ha="right")
-    line(0.09, "observed", "–" if moment.observation is None else _name(model.observations[moment.observation]))
-    ended = bool(model.terminal[moment.belief.states].all())
-    over = "– (the end)" if ended else f"– (after {count(moment.step, 'step')})"
-    line(0.20, "does", over if moment.action is None else _name(model.actions[moment.action]), 15)
-    line(0.32, "reward so far", f"{moment.reward:.3f}")
+    line(0.09, "observed", "–" if step.observation is None else _name(model.observations[step.observation]))
+    ended = bool(model.terminal[step.belief.states].all())
+    over = "– (the end)" if ended else f"– (after {count(step.time, 'step')})"
+    line(0.20, "does", over if step.action is None else _name(model.actions[step.action]), 15)
+    line(0.32, "reward so far", f"{step.reward:.3f}")
     for k, name in enumerate(model.costs[:_GAUGES]):
-        _gauge(axes, 0.44 + 0.12 * k, str(name), moment.spent[k], moment.price[k], model.budget[k])
+        _gauge(axes, 0.44 + 0.12 * k, str(name), step.spent[k], step.cost[k], model.budget[k])
     if model.n_costs > _GAUGES:
         _write(axes.text, 0, 0.44 + 0.12 * _GAUGES, f"and {model.n_costs - _GAUGES} more costs", 9, _FAINT)
 
 
-def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: float) -> None:
-    """What is spent, what this step adds, and the budget as a mark."""
+def _gauge(axes: Axes, y: float, name: str, spent: float, added: float, budget: float) -> None:
+    """A bar of what is spent and what this step adds, with the budget as a mark."""
     from matplotlib.patches import Rectangle
 
-    total = spent + price
+    total = spent + added
     limited = math.isfinite(budget)
     over = total > spending_limit(budget)
     scale = max(budget if limited else 0.0, total) * 1.08 or 1.0
     of = f"of {budget:g}" if limited else "(unlimited)"
-    now = f", {price:.3g} of it now" if price > 0 else ""
+    now = f", {added:.3g} of it now" if added > 0 else ""
     amount = f"{total:.3f} {of}"
     room = 0.94 - _width(axes, amount, 9) - _width(axes, f" spent{now}", 9)
     _write(axes.text, 0, y, f"{_fitted(axes, name, 9, room)} spent{now}", 9, _FAINT)
@@ -118,18 +118,18 @@ def _gauge(axes: Axes, y: float, name: str, spent: float, price: float, budget: 
     for x, width, colour in (
         (0, 1, PALETTE["ground"].light),
         (0, spent / scale, _OVER if over else _SPENT),
-        (spent / scale, price / scale, _OVER if over else _NOW),
+        (spent / scale, added / scale, _OVER if over else _NOW),
     ):
         axes.add_patch(Rectangle((x, y + 0.025), width, 0.035, facecolor=colour, linewidth=0))
     if limited:
         axes.plot([budget / scale] * 2, [y + 0.022, y + 0.066], color=_INK, linewidth=1.5)
 
 
-def _bars(axes: Axes, model: CPOMDP, moment: Moment, most: int, room: float, size: float = 10) -> None:
+def _bars(axes: Axes, model: CPOMDP, step: Step, most: int, room: float, size: float = 10) -> None:
     """The likeliest states of the belief, the likeliest first; their names have `room`, in widths of the axes."""
-    p = moment.belief.probabilities
+    p = step.belief.probabilities
     best = np.argsort(-p, kind="stable")[:most]
-    names = [_name(model.states[int(moment.belief.states[i])]) for i in best]
+    names = [_name(model.states[int(step.belief.states[i])]) for i in best]
     axes.barh(range(len(best)), p[best], height=0.7, color=_SPENT)
     axes.set_xlim(0, 1)
     axes.set_ylim(most - 0.4, -0.6)
@@ -168,7 +168,7 @@ def _fitted(axes: Axes, text: str, size: float, room: float) -> str:
 
 
 def _width(axes: Axes, text: str, size: float) -> float:
-    """Of a line of text, in widths of the axes."""
+    """The width of a line of text, in widths of the axes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

@@ -1,7 +1,7 @@
-"""Steps as libraries for safe reinforcement learning take them, with the cost after the reward.
+"""Environments in the form of Safety-Gymnasium, whose steps return the cost after the reward.
 
-``observation, reward, cost, terminated, truncated, info`` is the form of Safety-Gymnasium (Ji et al., Safety
-Gymnasium: A Unified Safe Reinforcement Learning Benchmark, 2023).
+Libraries for safe reinforcement learning take ``observation, reward, cost, terminated, truncated, info`` (Ji et al.,
+Safety Gymnasium: A Unified Safe Reinforcement Learning Benchmark, 2023).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ else:
     _VectorWrapper = VectorWrapper  # older versions of Gymnasium give it no parameters
 
 
-class SixTuple(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
+class SafetyGymnasium(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
     """An environment whose steps return the cost after the reward.
 
     Parameters
@@ -33,8 +33,8 @@ class SixTuple(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
     Examples
     --------
     >>> import rcpomdp as rc
-    >>> from rcpomdp.gym import SixTuple
-    >>> env = SixTuple(rc.to_gymnasium(rc.problems.make("tiger")))
+    >>> from rcpomdp.gym import SafetyGymnasium
+    >>> env = SafetyGymnasium(rc.to_gymnasium(rc.problems.make("tiger")))
     >>> _ = env.reset(seed=0)
     >>> env.step(0)[1:5]  # listen
     (-1.0, 1.0, False, False)
@@ -51,7 +51,7 @@ class SixTuple(gymnasium.Wrapper[np.int64, np.int64, np.int64, np.int64]):
         return observation, reward, float(cost) if cost.ndim == 0 else cost, terminated, truncated, info
 
 
-class VectorSixTuple(_VectorWrapper):
+class VectorSafetyGymnasium(_VectorWrapper):
     """Environments side by side whose steps return the costs [n], or [n, K] of all of several, after the rewards.
 
     Under autoreset in the same step these are still the costs of the action, as the rewards are its rewards.

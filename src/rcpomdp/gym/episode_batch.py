@@ -1,4 +1,4 @@
-"""Runs of one model side by side: what the environments share.
+"""Episodes of one model side by side: what the environments share.
 
 Episode j of an environment that was seeded with s is run j of ``simulate(..., seed=s)``, to the last bit.
 """
@@ -11,16 +11,16 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..errors import InputError
-from ..kernels.simulation.episodes import Runs, Step, advance, begin
+from ..kernels.simulation.episodes import Runs, StepOutcome, advance, begin
 from ..kernels.simulation.rollout import BLOCK_RUNS
 from ..model import CPOMDP, beliefs
-from ..simulation import random_streams as luck
+from ..simulation import random_streams
 
 _ROOM = 16  # states that a belief has room for at first
 
 
-class Fleet:
-    """n runs, each with its own hidden state, belief, spending and luck."""
+class EpisodeBatch:
+    """n episodes, each with its own hidden state, belief, spending and random numbers."""
 
     def __init__(self, model: CPOMDP, n: int) -> None:
         self.model = model
@@ -63,10 +63,10 @@ class Fleet:
         self.steps[these] = 0
         begin(self._runs, self.model.budget, *self._start, these)
 
-    def step(self, actions: Any, these: IntArray) -> Step:
+    def step(self, actions: Any, these: IntArray) -> StepOutcome:
         """Act in these environments; the others show nothing: no observation, no reward, no cost."""
         model, n = self.model, self.all.size
-        out = Step(
+        out = StepOutcome(
             observation=np.full(n, model.n_observations),
             reward=np.zeros(n),
             cost=np.zeros((n, model.n_costs)),
@@ -90,7 +90,7 @@ class Fleet:
         return self._runs.state
 
     def info(self, cost: FloatArray, belief: bool) -> dict[str, Any]:
-        """What is told beside observation and reward, as new arrays, [n, ...]."""
+        """The info beside observation and reward, as new arrays, [n, ...]."""
         told = {"cost": cost, "spent": self._runs.spent.copy(), "remaining_budget": self._runs.left.copy()}
         return told | {"belief": self._beliefs()} if belief else told
 
@@ -102,7 +102,7 @@ class Fleet:
 
     def _load(self, i: int) -> None:
         """The generator of the block that the next run of environment i is in."""
-        world, _ = luck.generators(self._seeds[i], int(self._next[i]) // BLOCK_RUNS)
+        world, _ = random_streams.generators(self._seeds[i], int(self._next[i]) // BLOCK_RUNS)
         words = world.bit_generator.state["state"]
         self._runs.block[i] = *divmod(words["state"], 2**64), *divmod(words["inc"], 2**64)
 
