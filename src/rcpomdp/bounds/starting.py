@@ -60,15 +60,6 @@ def blind_plans(model: CPOMDP) -> list[StartingPlan]:
     return plans
 
 
-def best_action_worst_state(model: CPOMDP) -> StartingPlan:
-    """The action whose worst state is best, taken for ever in it: ``max_a min_s R(s, a) / (1−γ)`` everywhere."""
-    worst = model.reward.min(axis=0)
-    a = int(worst.argmax())
-    most = model.cost[:, :, a].max(axis=1, initial=0.0) / (1 - model.discount)
-    reward = np.full(model.n_states, worst[a] / (1 - model.discount))
-    return StartingPlan(a, reward, np.repeat(most[:, None], model.n_states, axis=1), most)
-
-
 def _reachable(model: CPOMDP) -> BoolArray:
     classes = observability_classes(model)
     return np.asarray(classes.reachable[classes.class_of])

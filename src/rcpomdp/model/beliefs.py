@@ -41,7 +41,7 @@ class Belief(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What follows an action under one observation."""
+    """An observation that may follow an action: its probability, and the belief after it."""
 
     observation: int
     probability: float  # p(o | b, a) > 0

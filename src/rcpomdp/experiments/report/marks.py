@@ -1,4 +1,4 @@
-"""What tables mark, by the paper's rule.
+"""The marks of a table's rows, by the paper's rule.
 
 Of each problem: the best violation rates, the highest reward of those that violate the budget in some run, and the
 highest reward of those that never do. Numbers that look the same share a mark.

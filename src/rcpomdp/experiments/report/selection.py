@@ -1,4 +1,4 @@
-"""Which records a table, a plot or a report is made of."""
+"""The records that a table, a plot or a report is made of."""
 
 from __future__ import annotations
 

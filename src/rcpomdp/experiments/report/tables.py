@@ -301,7 +301,7 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
 
 
 def _lost(name: str, group: Group, row: Row) -> str:
-    """Which seeds are not in a row, and why."""
+    """A sentence that says which seeds are not in a row, and why."""
     seeds = ", ".join(str(record.cell.seed) for record in row.lost)
     reasons = "; ".join(dict.fromkeys(record.error or FAILED for record in row.lost))
     return (

@@ -123,7 +123,7 @@ def read_graph(path: str | os.PathLike[str], model: CPOMDP, start: int | None = 
 
 
 def _entered(path: str | os.PathLike[str], model: CPOMDP, n_nodes: int) -> int:
-    """Where a graph is entered, by the vectors that were written with it."""
+    """Node at which a graph is entered, by the vectors that were written with it."""
     beside = Path(os.fsdecode(path)).with_suffix(".alpha")
     if not beside.is_file():
         return 0

@@ -1,4 +1,4 @@
-"""What the statements of a `.pomdp` file add up to, where later ones win.
+"""Tables that the statements of a `.pomdp` file fill, where later ones win.
 
 `Probabilities` hold T or O: a log of cells and, per row, since when the log counts for it. `Values` hold R or a cost: a
 log of statements over (action, state, next state, observation), any of which may be ``*``. The model's
@@ -84,7 +84,7 @@ class Probabilities:
         is_clear = index[:, 2] == ANY
         if is_clear.any():
             cells = ~is_clear
-            # The last of several moments for one row is the one that stays.
+            # Of several numbers for one row the last is the one that stays.
             self._sinces()[rows[is_clear]] = self._length + np.cumsum(cells)[is_clear]
             self.put(rows[cells], index[cells, 2], values[cells])
         else:
@@ -170,7 +170,7 @@ class Values:
 
     @property
     def by_outcome(self) -> bool:
-        """Whether any statement names a next state or an observation."""
+        """Return whether any statement names a next state or an observation."""
         return any(bool((index[:, 2:] != ANY).any()) for index in self._index)
 
     def expectation(self, transition: Matrices, observation: Matrices) -> FloatArray:
@@ -201,7 +201,7 @@ class _Layers:
 
     @property
     def by_observation(self) -> bool:
-        """Whether any statement names an observation."""
+        """Return whether any statement names an observation."""
         return any(kind[3] for kind in self._kinds)
 
     def enter(self, index: IndexArray, values: FloatArray) -> None:
@@ -218,7 +218,7 @@ class _Layers:
             self._kinds[kind] = (keys, moments, values[moments])
 
     def base(self, a: int) -> tuple[IntArray, FloatArray]:
-        """When and what was last said of all outcomes of each state under an action."""
+        """The last statement about all outcomes of each state under an action: its number and its value, [S] each."""
         states = np.arange(self._shape[1])
         moment, value = np.full(len(states), -1), np.zeros(len(states))
         for kind in self._kinds:
@@ -227,7 +227,7 @@ class _Layers:
         return moment, value
 
     def detailed_rows(self, a: int, transition: sp.csr_array[np.float64]) -> IntArray:
-        """States of which more is said than `base` tells."""
+        """States with statements about single outcomes, which `base` leaves out."""
         mask: BoolArray = np.zeros(self._shape[1], dtype=np.bool_)
         for kind, (keys, _, _) in self._kinds.items():
             if not (kind[2] or kind[3]):
@@ -252,7 +252,7 @@ class _Layers:
     def details(
         self, a: int, s: IntArray, s_next: IntArray, o: IntArray | int, moment: IntArray, value: FloatArray
     ) -> None:
-        """Replace moment and value of outcomes by those of later statements about them."""
+        """Replace number and value of the statement about each outcome by those of later ones about it alone."""
         for kind in self._kinds:
             if kind[2] or kind[3]:
                 self._look_up(kind, (a, s, s_next, o), moment, value)
@@ -289,7 +289,7 @@ class _Layers:
         return keys // self._span(kind, i) % self._shape[i]
 
     def _span(self, kind: tuple[bool, ...], i: int) -> int:
-        """How many keys share the words up to the i-th."""
+        """Number of keys that share the words up to the i-th."""
         return int(np.prod([n for k, n in zip(kind[i + 1 :], self._shape[i + 1 :], strict=True) if k], dtype=np.int64))
 
 

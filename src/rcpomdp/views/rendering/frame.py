@@ -11,7 +11,7 @@ import numpy as np
 from ...model import CPOMDP
 from ...model.validation import count
 from ...tolerance import spending_limit
-from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_marks, checked_scene
+from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_overlay, checked_scene
 from .story import Moment
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _map(axes: Axes, drawing: Drawing, moment: Moment, points: float) -> None:
     axes.set_ylim(drawing.height, 0)  # y goes down
     axes.set_aspect("equal")
     axes.set_axis_off()
-    for z, shape in enumerate([*checked_scene(drawing), *checked_marks(drawing, moment.belief)]):
+    for z, shape in enumerate([*checked_scene(drawing), *checked_overlay(drawing, moment.belief)]):
         _put(axes, shape, z, points)
 
 

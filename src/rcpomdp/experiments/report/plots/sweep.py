@@ -1,7 +1,7 @@
 """Budget sweep: the optimum against the budget, in expectation and in every history.
 
-The C-POMDP optimum lies above the RC-POMDP optimum, which has more to keep. What lies between is the price of keeping
-the promise at every history. Bounds are drawn as bands: a price is proven where the bands are apart.
+The C-POMDP optimum lies above the RC-POMDP optimum, which has more to keep. What lies between is the loss of
+keeping the promise at every history. Bounds are drawn as bands: a loss is proven where the bands are apart.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def budget_sweep(records: Sequence[Record]) -> list[Plot]:
 
 
 def swept(records: Sequence[Record], group: Group) -> bool:
-    """Whether a problem is there with so many budgets that they make a sweep."""
+    """Return whether records hold a problem under enough budgets to make a sweep."""
     return any(
         group.rows[0].cell.title == same[0].title and group.setting == same[0].setting for same in _sweeps(records)
     )
