@@ -18,7 +18,7 @@ from .fib import fib_vectors
 
 
 class StartingPlan(NamedTuple):
-    """One action for ever: what it is worth at least, costs at most, and never spends more than."""
+    """One action for ever: its reward from below, its costs from above, and its sure cost."""
 
     action: int
     reward: FloatArray  # [S] from below

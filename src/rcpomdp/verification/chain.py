@@ -1,4 +1,4 @@
-"""The states that a controller can be in at each of its nodes: what it is worth, and what its nodes can cost."""
+"""The states that a controller can be in at each of its nodes: its reward and costs, and what its nodes can cost."""
 
 from __future__ import annotations
 

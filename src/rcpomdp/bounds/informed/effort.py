@@ -1,4 +1,4 @@
-"""The effort that an informed bound is worth. It is a bound wherever its iteration stops."""
+"""The effort that goes into an informed bound, which holds wherever its iteration stops."""
 
 from __future__ import annotations
 

@@ -44,6 +44,6 @@ def marks(group: Group) -> list[set[str]]:
 
 def best_rewards(group: Group) -> list[set[str]]:
     """The best reward of each problem, as Table 2 has it: to the digits shown."""
-    worth = [row.worth for row in group.rows]
-    highest = max((round(value, DECIMALS) for value in worth if value is not None), default=0.0)
-    return [{BEST} if v is not None and round(v, DECIMALS) == highest else set() for v in worth]
+    rewards = [row.own_reward for row in group.rows]
+    highest = max((round(value, DECIMALS) for value in rewards if value is not None), default=0.0)
+    return [{BEST} if v is not None and round(v, DECIMALS) == highest else set() for v in rewards]

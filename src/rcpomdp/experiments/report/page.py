@@ -107,7 +107,7 @@ def _cells(records: Sequence[Record], time_limit: float) -> list[Any]:
 
 def _overview(records: Sequence[Record], by_suite: dict[str, list[Record]]) -> list[str]:
     lost = sum(map(failed, records))
-    days = sorted({moment[:10] for record in records for moment in (record.started, record.finished)})
+    days = sorted({stamp[:10] for record in records for stamp in (record.started, record.finished)})
     period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     spent = sum(r.setup_seconds + r.seconds + r.simulation_seconds for r in records)
     runs = sum(len(record.run_reward) for record in records)

@@ -62,7 +62,7 @@ class Row:
         return ", ".join(dict.fromkeys(record.status for record in self.records))
 
     @property
-    def worth(self) -> float | None:
+    def own_reward(self) -> float | None:
         """The reward of the policies themselves, without sampling where that is known."""
         values = [record.reward for record in self.records if record.reward is not None]
         return float(np.mean(values)) if values else self.reward.mean if self.reward else None

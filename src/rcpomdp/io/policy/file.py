@@ -7,11 +7,8 @@ Entries are stored uncompressed, so that no file unpacks to more than its own si
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import sys
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,12 +20,9 @@ from ..._types import AnyArray
 from ...errors import PolicyError
 from ...model import CPOMDP
 from ...policies import Policy
-from ..atomic import whole_file
-from .archive import FORMAT, FORMAT_VERSION, HEADER, LONGEST_HEADER, MOST_BYTES, Arrays, check_depth, opened
+from .archive import FORMAT, FORMAT_VERSION, Arrays, encoded, opened, write_archive
 from .foreign import is_foreign, read_policy
 from .tree import TOO_DEEP, build, check_tree, describe, sizes
-
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same policy gives the same bytes
 
 
 def save_policy(
@@ -50,21 +44,11 @@ def save_policy(
     check_ending(path)
     try:
         header, arrays = _header_of(policy, model, claims, problem)
-        content = json.dumps(header, indent=1, allow_nan=False).encode()
-        check_depth(header)
+        content = encoded(header, arrays)
     except RecursionError:
         raise PolicyError(TOO_DEEP) from None
-    if len(content) > LONGEST_HEADER:
-        raise PolicyError(f"claims, parameters and parts of mixtures take more than {LONGEST_HEADER:,} letters")
-    if sum(array.nbytes for array in arrays) > MOST_BYTES:
-        raise PolicyError(f"the policy has more than the {MOST_BYTES:,} bytes that a policy file may have")
     build(header["policy"], model, arrays.__getitem__)  # a policy that does not fit the model is refused now
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(HEADER, _DATE), content)
-        for i, array in enumerate(arrays):
-            held = io.BytesIO()
-            np.lib.format.write_array(held, array, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{i}.npy", _DATE), held.getbuffer())
+    write_archive(path, content, arrays)
 
 
 def _header_of(

@@ -84,7 +84,7 @@ class Probabilities:
         is_clear = index[:, 2] == ANY
         if is_clear.any():
             cells = ~is_clear
-            # Of several numbers for one row the last is the one that stays.
+            # Of several values for one row the last is the one that stays.
             self._sinces()[rows[is_clear]] = self._length + np.cumsum(cells)[is_clear]
             self.put(rows[cells], index[cells, 2], values[cells])
         else:
@@ -182,12 +182,12 @@ class Values:
         self._index, self._values = [], []
         result = np.empty((n_states, n_actions))
         for a in range(n_actions):
-            moment, value = laid.base(a)
+            serial, value = laid.base(a)
             result[:, a] = value
             rows = laid.detailed_rows(a, transition[a])
             if rows.size:
                 z = observation[a] if laid.by_observation else None
-                _average(laid, a, rows, transition[a], z, moment, value, result)
+                _average(laid, a, rows, transition[a], z, serial, value, result)
         return result
 
 
@@ -196,7 +196,7 @@ class _Layers:
 
     def __init__(self, shape: tuple[int, int, int, int], keyword: str) -> None:
         self._shape, self._keyword = shape, keyword
-        # kind, a mask over the four words -> (keys, moments, values)
+        # kind, a mask over the four words -> (keys, serial numbers, values)
         self._kinds: dict[tuple[bool, ...], tuple[IntArray, IntArray, FloatArray]] = {}
 
     @property
@@ -208,23 +208,23 @@ class _Layers:
         codes = (index != ANY) @ np.array([8, 4, 2, 1])
         for code in np.unique(codes):
             kind = tuple(bool(code & bit) for bit in (8, 4, 2, 1))
-            moments = np.flatnonzero(codes == code)
-            keys = self._keys(kind, *(index[moments, i] for i in range(4)))
+            serials = np.flatnonzero(codes == code)
+            keys = self._keys(kind, *(index[serials, i] for i in range(4)))
             if not (np.diff(keys) > 0).all():
                 order = np.argsort(keys, kind="stable")
-                keys, moments = keys[order], moments[order]
+                keys, serials = keys[order], serials[order]
                 last = np.append(keys[1:] != keys[:-1], True)
-                keys, moments = keys[last], moments[last]
-            self._kinds[kind] = (keys, moments, values[moments])
+                keys, serials = keys[last], serials[last]
+            self._kinds[kind] = (keys, serials, values[serials])
 
     def base(self, a: int) -> tuple[IntArray, FloatArray]:
-        """The last statement about all outcomes of each state under an action: its number and its value, [S] each."""
+        """The last statement about all outcomes of each state under an action: serial number and value, [S] each."""
         states = np.arange(self._shape[1])
-        moment, value = np.full(len(states), -1), np.zeros(len(states))
+        serial, value = np.full(len(states), -1), np.zeros(len(states))
         for kind in self._kinds:
             if not (kind[2] or kind[3]):
-                self._look_up(kind, (a, states, 0, 0), moment, value)
-        return moment, value
+                self._look_up(kind, (a, states, 0, 0), serial, value)
+        return serial, value
 
     def detailed_rows(self, a: int, transition: sp.csr_array[np.float64]) -> IntArray:
         """States with statements about single outcomes, which `base` leaves out."""
@@ -250,21 +250,21 @@ class _Layers:
         return np.flatnonzero(mask)
 
     def details(
-        self, a: int, s: IntArray, s_next: IntArray, o: IntArray | int, moment: IntArray, value: FloatArray
+        self, a: int, s: IntArray, s_next: IntArray, o: IntArray | int, serial: IntArray, value: FloatArray
     ) -> None:
-        """Replace number and value of the statement about each outcome by those of later ones about it alone."""
+        """Replace serial number and value for each outcome by those of later statements about it alone."""
         for kind in self._kinds:
             if kind[2] or kind[3]:
-                self._look_up(kind, (a, s, s_next, o), moment, value)
+                self._look_up(kind, (a, s, s_next, o), serial, value)
 
     def _look_up(
-        self, kind: tuple[bool, ...], words: tuple[IntArray | int, ...], moment: IntArray, value: FloatArray
+        self, kind: tuple[bool, ...], words: tuple[IntArray | int, ...], serial: IntArray, value: FloatArray
     ) -> None:
-        keys, moments, values = self._kinds[kind]
-        wanted = np.broadcast_to(self._keys(kind, *words), moment.shape)
+        keys, serials, values = self._kinds[kind]
+        wanted = np.broadcast_to(self._keys(kind, *words), serial.shape)
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        later = (keys[at] == wanted) & (moments[at] > moment)
-        moment[later], value[later] = moments[at[later]], values[at[later]]
+        later = (keys[at] == wanted) & (serials[at] > serial)
+        serial[later], value[later] = serials[at[later]], values[at[later]]
 
     def _keys(self, kind: tuple[bool, ...], *words: IntArray | IndexArray | int) -> IntArray:
         key: IntArray = np.zeros(1, np.int64)
@@ -299,7 +299,7 @@ def _average(
     rows: IntArray,
     transition: sp.csr_array[np.float64],
     observation: sp.csr_array[np.float64] | None,
-    moment: IntArray,
+    serial: IntArray,
     value: FloatArray,
     result: FloatArray,
 ) -> None:
@@ -321,8 +321,8 @@ def _average(
         if observation is not None:
             which, o, q = _entries(observation, s_next)
             position, s_next, weight = position[which], s_next[which], weight[which] * q
-        cell_moment, cell_value = moment[part][position], value[part][position]
-        laid.details(a, part[position], s_next, o, cell_moment, cell_value)
+        cell_serial, cell_value = serial[part][position], value[part][position]
+        laid.details(a, part[position], s_next, o, cell_serial, cell_value)
         low, high = np.full(len(part), np.inf), np.full(len(part), -np.inf)
         np.minimum.at(low, position, cell_value)
         np.maximum.at(high, position, cell_value)

@@ -1,7 +1,7 @@
 """Proven bounds on every action at a belief, by which the one that was taken can be judged.
 
 With F above the reward (the fast informed bound), G_k below cost k (the same of −C_k) and B below the reward (one
-action for ever), an action a at belief b, whatever is done afterwards, is worth
+action for ever), an action a at belief b, whatever is done afterwards, earns
 
     at least  ``R(b, a) + γ Σ_o p(o) max_a' B_a'·b_o``                           by some policy, its budget aside
     at most   ``R(b, a) + γ Σ_o p(o) max_a' F_a'·b_o``                           by any

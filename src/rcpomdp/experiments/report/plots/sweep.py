@@ -1,7 +1,7 @@
 """Budget sweep: the optimum against the budget, in expectation and in every history.
 
-The C-POMDP optimum lies above the RC-POMDP optimum, which has more to keep. What lies between is the loss of
-keeping the promise at every history. Bounds are drawn as bands: a loss is proven where the bands are apart.
+The C-POMDP optimum lies above the RC-POMDP optimum, which has more to keep. What lies between is the price of keeping
+the promise at every history. Bounds are drawn as bands: a price is proven where the bands are apart.
 """
 
 from __future__ import annotations
