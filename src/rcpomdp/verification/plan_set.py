@@ -168,7 +168,7 @@ class _Check:
         self.e = max(self.e, max(0.0, float(excess.max())) + rounding)
 
     def _check_costs(self, nodes: IntArray, spent: FloatArray, dear: IntArray) -> None:
-        """``spent [nodes, K]`` is what a step and the dearest successor cost, ``dear`` the observation before that."""
+        """Check ``spent [nodes, K]``: a step and its costliest successor, after observation ``dear [nodes, K]``."""
         for k in self.limited.tolist():
             promised = self.policy.sure_cost[nodes, k]
             for i in np.flatnonzero(spent[:, k] > promised * (1 + _COST_ROUNDING)).tolist():

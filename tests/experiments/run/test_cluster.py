@@ -34,7 +34,7 @@ main()
 
 LISTEN = """
 import sys
-from rcpomdp.experiments.cluster import ClusterPool
+from rcpomdp.experiments.run.cluster import ClusterPool
 from rcpomdp.experiments.suites import cells
 pool = ClusterPool(sys.argv[1])
 [(_, cell)] = cells("smoke", only="CE,*CPBVI-D")

@@ -82,8 +82,8 @@ def test_ideas_of_arcs_are_plain_values() -> None:
 
 WARM = """
 from rcpomdp import problems, solve
-from rcpomdp.experiments.warm import load_kernels
-from rcpomdp.experiments.run import run_cell
+from rcpomdp.experiments.run.warm import load_kernels
+from rcpomdp.experiments.run.cell import run_cell
 from rcpomdp.experiments.suites import cells
 from rcpomdp.kernels.jit import when_compiling
 load_kernels()

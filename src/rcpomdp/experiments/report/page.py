@@ -57,7 +57,7 @@ def report(records: Sequence[Record], store: str = "runs.db") -> str:
 
 
 def commands(name: str, records: Sequence[Record], store: str) -> list[str]:
-    """The commands that make these records, with a word where they make more; none for a suite not known here."""
+    """The commands that make these records; a remark tells if they make more. An unknown suite has none."""
     if name not in suites.names():
         return []
     suite = suites.get(name)
@@ -86,7 +86,7 @@ def _part(here: int, cells: int) -> str:
 
 
 def _limit(seconds: float, usual: float, of_suite: float) -> float:
-    """The limit to give for a suite that gives a cell so many seconds: exactly, where rounding allows."""
+    """The ``--time-limit`` at which a suite gives a cell so many seconds, exactly where rounding allows."""
     about = of_suite * (seconds / usual)
     near = (float(f"{about:.12g}"), about, math.nextafter(about, 0), math.nextafter(about, math.inf))
     return next((limit for limit in near if usual * (limit / of_suite) == seconds), about)

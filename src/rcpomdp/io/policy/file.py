@@ -34,7 +34,7 @@ def save_policy(
 ) -> None:
     """Save a policy for `model`; the file appears whole or not at all.
 
-    The endings of other programs' policy files are theirs: `write_policy` writes those.
+    A path with the ending of another program's policy files is refused: `write_policy` writes those.
 
     Parameters
     ----------

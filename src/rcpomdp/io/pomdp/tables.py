@@ -192,7 +192,7 @@ class Values:
 
 
 class _Layers:
-    """Statements by which of their words are not ``*``, each kind sorted by them, the last of equals kept."""
+    """Statements grouped by which of their words are not ``*``; a group is sorted by these, the last of equals kept."""
 
     def __init__(self, shape: tuple[int, int, int, int], keyword: str) -> None:
         self._shape, self._keyword = shape, keyword

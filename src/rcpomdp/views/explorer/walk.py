@@ -243,7 +243,7 @@ def _rounded(values: AnyArray) -> AnyArray:
 
 
 def frozen(state: Any) -> Hashable:
-    """A policy's state as something to compare; what cannot be compared equals nothing else."""
+    """A hashable form of a policy's state; a state that has none equals no other."""
     if isinstance(state, np.ndarray):
         return state.dtype.str, state.shape, (_rounded(state) if state.dtype.kind == "f" else state).tobytes()
     if isinstance(state, tuple | list):
