@@ -269,7 +269,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Problem:
-    """The problem of that name; an unknown one, or a plug-in that cannot be loaded, is a ProblemError."""
+    """The problem of that name; an unknown one, or a plug-in that cannot be loaded, raises a ProblemError."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     if name in _registered:

@@ -25,7 +25,7 @@ _COMPILED_FROM = 1 << 18  # bytes from which it pays to load compiled code
 
 
 def read_pomdp(path: str | os.PathLike[str]) -> CPOMDP:
-    """The model in a `.pomdp` file; one that makes no sense is a ModelFileError that says where."""
+    """The model in a `.pomdp` file; one that makes no sense raises a ModelFileError that says where."""
     name = repr(os.fsdecode(path))
     if not os.path.exists(path):
         raise ModelFileError(f"model file {name} does not exist")
