@@ -10,8 +10,8 @@ import pytest
 from rcpomdp import _plugins, problems
 from rcpomdp.errors import ModelError, ProblemError
 from rcpomdp.problems import Problem, registry
-from rcpomdp.problems.parameters import fits
 from rcpomdp.problems.layouts import LAYOUTS
+from rcpomdp.problems.parameters import fits
 from rcpomdp.problems.tiger import tiger
 
 BUILT_IN = [
