@@ -26,7 +26,7 @@ with Client(sys.argv[1], timeout=60) as client:
 
 
 IMPATIENT = """
-from rcpomdp.experiments import cluster
+from rcpomdp.experiments.run import cluster
 cluster._PATIENCE = 1
 from rcpomdp.__main__ import main
 main()

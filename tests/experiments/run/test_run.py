@@ -94,8 +94,10 @@ for pattern in ("tunnels", "ce,", "tiger*arcs", "tiger*sarsop", "tiger*cgcp"):
 for problem, solver, options in (("crs-4-4", "cgcp", {"epsilon": 0.5}), ("ce", "arcs", {"variant": "paper"})):
     model = problems.make(problem).with_budget([0.0 if problem == "ce" else 1.0])
     solve(model, solver, time_limit=20.0, **options)
-from rcpomdp.kernels import paper_search, search, store
-assert [len(used.signatures) for used in (paper_search.least_budget, search.retarget, store.rehash)] == [1, 1, 1]
+from rcpomdp.kernels.arcs_published.trials import least_budget
+from rcpomdp.kernels.belief_graph.search import retarget
+from rcpomdp.kernels.belief_graph.store import rehash
+assert [len(used.signatures) for used in (least_budget, retarget, rehash)] == [1, 1, 1]
 print("done")
 """
 
@@ -108,7 +110,7 @@ def test_nothing_is_left_to_compile_once_kernels_are_loaded() -> None:
 COMPILE = """
 import sys, time
 from pathlib import Path
-from rcpomdp.experiments import warm
+from rcpomdp.experiments.run import warm
 
 def run_all():
     with Path(sys.argv[1]).open("a") as log:
