@@ -26,7 +26,7 @@ import rcpomdp as rc
 READ = """
 import json, os, resource, sys, time
 import rcpomdp as rc
-from rcpomdp.io.pomdp_reader import read_stream
+from rcpomdp.io.pomdp.reader import read_stream
 with open(sys.argv[1], "rb") as file:
     read_stream(file, "a file", compiled=True)  # loads and compiles
 before = time.perf_counter(), time.process_time()

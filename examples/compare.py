@@ -34,7 +34,7 @@ def compare(model: rc.CPOMDP, epsilon: float) -> Comparison:
     print(model)
     print("Budgets that hold in every history (ARCS):")
     print(f"  reward {kept.reward:.3f}, and no policy can do better than {kept.upper:.3f}")
-    for name, budget, most in zip(model.costs, model.budget, check.most_spent, strict=True):
+    for name, budget, most in zip(model.costs, model.budget, check.sure_cost, strict=True):
         print(f"  {name}: no history spends more than {most:.3f} of {budget:g}")
     print(f"  {'verified' if check.verified else f'NOT VERIFIED: {check.problem}'}; {runs(kept_runs)}")
     print("Budgets that hold on average (CGCP):")

@@ -79,7 +79,7 @@ def outcome(case: Case) -> list[tuple[str, str, str]]:
         ("solved in", f"{result.setup_seconds + result.seconds:.2f} s", "≤ 300 s"),
         ("optimum ≥", f"{result.lower:.4f}", ""),
         ("optimum ≤", f"{result.upper:.4f}", ""),
-        ("most spent", f"{check.most_spent[0]:.4f}", ""),
+        ("sure cost", f"{check.sure_cost[0]:.4f}", ""),
         ("verified", "yes" if check.verified else "NO", ""),
     ]
 

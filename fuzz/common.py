@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import atheris
 
-with atheris.instrument_imports(
-    include=["rcpomdp.io", "rcpomdp.model"]
-):
+with atheris.instrument_imports(include=["rcpomdp.io", "rcpomdp.model"]):
     import rcpomdp.io.pomdp.reader
     import rcpomdp.model.cpomdp  # noqa: F401 - imported here to be instrumented
 

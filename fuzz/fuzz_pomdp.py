@@ -13,15 +13,15 @@ import numpy as np
 
 import common
 from rcpomdp.errors import InputError
+from rcpomdp.io.pomdp import body as pomdp_body
 from rcpomdp.io.pomdp import pragmas as pomdp_pragmas
-from rcpomdp.io.pomdp import reader as pomdp_reader
 from rcpomdp.io.pomdp import tables as pomdp_tables
 from rcpomdp.io.pomdp.reader import read_stream
 from rcpomdp.io.pomdp.writer import lines
 from rcpomdp.model import CPOMDP
 
 # A small machine runs many fuzzers: what is refused for its size is refused earlier.
-pomdp_reader.MOST_ROWS = pomdp_pragmas.MOST_ROWS = 1 << 8
+pomdp_body.MOST_ROWS = pomdp_pragmas.MOST_ROWS = 1 << 8
 pomdp_tables.MOST_ENTRIES = 1 << 21
 
 

@@ -246,7 +246,7 @@ def test_the_unit_of_costs_decides_nothing(problem: str, solver: str, unit: floa
     if solver != "cpbvi-d":
         one, two = rc.verify(model, result.policy, result.summary()), rc.verify(other, again.policy, again.summary())
         assert (two.verified, two.history) == (one.verified, one.history)
-        np.testing.assert_allclose(two.most_spent / unit, one.most_spent, rtol=1e-9)
+        np.testing.assert_allclose(two.sure_cost / unit, one.sure_cost, rtol=1e-9)
 
 
 def random_controller(model: rc.CPOMDP, rng: np.random.Generator) -> ControllerPolicy:
@@ -265,7 +265,7 @@ def test_a_verdict_is_the_same_in_any_unit(case: Dense, seed: int, unit: float, 
     one, two = rc.verify(model, policy, horizon=horizon), rc.verify(other, policy, horizon=horizon)
     assert (two.verified, two.history, two.beliefs) == (one.verified, one.history, one.beliefs)
     np.testing.assert_array_equal(two.spent, unit * one.spent)
-    np.testing.assert_array_equal(two.most_spent, unit * one.most_spent)
+    np.testing.assert_array_equal(two.sure_cost, unit * one.sure_cost)
     told, again = rc.explain(policy, model), rc.explain(policy, other)
     assert (again.broken, again.keeps) == (told.broken, told.keeps)
     assert [v.word for _, v in again.alternatives] == [v.word for _, v in told.alternatives]

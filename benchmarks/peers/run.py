@@ -99,7 +99,7 @@ def installed(package: str) -> Peer:
 
 def with_budget(paynt: Peer, seconds: int, say: Callable[..., None]) -> None:
     say("## Under a budget\n")
-    say("| problem | program | reward | cost | most spent | holds in every history | optimum | seconds |")
+    say("| problem | program | reward | cost | sure cost | holds in every history | optimum | seconds |")
     say("|---|---|---|---|---|---|---|---|")
     remarks = []
     for title, problem, parameters in BUDGETED:
@@ -134,7 +134,7 @@ def row(title: str, program: str, model: rc.CPOMDP, policy: Any, bounds: str, se
     check = rc.verify(model, policy)
     holds = "yes" if check.verified else "no"
     return (
-        f"| {title} | {program} | {exact.reward:.4f} | {exact.cost[0]:.4f} | {check.most_spent[0]:.4f} | {holds} | "
+        f"| {title} | {program} | {exact.reward:.4f} | {exact.cost[0]:.4f} | {check.sure_cost[0]:.4f} | {holds} | "
         f"{bounds} | {seconds:.1f} |"
     )
 

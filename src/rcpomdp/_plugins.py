@@ -1,4 +1,4 @@
-"""What other packages offer by entry points: found by group, loaded with one clear sentence if that fails."""
+"""Plug-ins of other packages, by entry point: found by group, and refused with one sentence if loading fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def origin(entry: EntryPoint) -> str:
 
 
 def load(kind: str, name: str, entries: list[EntryPoint], complaint: type[InputError]) -> Any:
-    """What the one entry point under a name stands for; a `complaint` if there are several, or if it fails."""
+    """Load the one entry point under a name; a `complaint` if there are several, or if it fails."""
     if len(entries) > 1:
         origins = " and ".join(repr(origin(entry)) for entry in entries)
         raise complaint(f"{kind} {name!r} is offered by more than one plug-in: {origins}")

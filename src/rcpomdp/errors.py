@@ -1,4 +1,4 @@
-"""What can be wrong with input: every message is one sentence that names the offender."""
+"""Errors of input: every message is one sentence that names the offender."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class ControllerValues(NamedTuple):
 
 
 def controller_values(model: CPOMDP, policy: ControllerPolicy, tolerance: float = 1e-9) -> ControllerValues:
-    """What a controller still earns and spends at each node and state that it can reach from the initial belief."""
+    """Reward and costs to come at each node and state that a controller can reach from the initial belief."""
     policy.batches([], model)  # refuses a controller of another model
     gain = np.concatenate([model.reward[None], model.cost])
     chain, node, state = _chain(model, policy)
@@ -97,7 +97,7 @@ def controller_values(model: CPOMDP, policy: ControllerPolicy, tolerance: float 
 
 
 class _Limits(NamedTuple):
-    """When to stop."""
+    """Limits at which an expansion stops."""
 
     tolerance: float
     beliefs: int  # of one step
@@ -198,7 +198,7 @@ def solved(moves: Any, gain: FloatArray) -> FloatArray:
 
 
 class _AlphaSteps:
-    """How a policy over beliefs goes on: the memory it starts with, what it may do, and its memory afterwards."""
+    """The steps of a policy over beliefs: its first memory, the actions it may take, and its memory afterwards."""
 
     start: tuple[float, ...] = ()
 
@@ -216,7 +216,7 @@ class _AlphaSteps:
 
 
 class _BudgetedSteps(_AlphaSteps):
-    """The same for one that also goes by what is left of the budget."""
+    """The steps of a policy that also depends on what is left of the budget."""
 
     def __init__(self, policy: BudgetedAlphaPolicy) -> None:
         self._budgeted = policy
@@ -230,7 +230,7 @@ class _BudgetedSteps(_AlphaSteps):
 
 
 class _PlanSetSteps(_AlphaSteps):
-    """The same for one that remembers its node, and after it what is left."""
+    """The steps of a plan set, whose memory is its node and what is left of the budget."""
 
     def __init__(self, policy: PlanSetPolicy) -> None:
         self._plans = policy

@@ -17,7 +17,7 @@ RELATIVE = 1e-9
 
 
 def spending_limit(budget: ArrayLike) -> FloatArray:
-    """What may be spent: ``ĉ (1 + 1e-9)``, for any array of budgets.
+    """The most that may be spent: ``ĉ (1 + 1e-9)``, for any array of budgets.
 
     >>> spending_limit(np.array([0.0, 5.0, np.inf])).tolist()
     [0.0, 5.000000005, inf]
@@ -35,7 +35,7 @@ def slack(budget: ArrayLike) -> FloatArray:
 
 
 def same(low: ArrayLike, high: ArrayLike) -> BoolArray:
-    """Whether totals ``low ≤ high`` of one cost differ by no more than the tolerance.
+    """Return whether totals ``low ≤ high`` of one cost differ by no more than the tolerance.
 
     >>> same(np.array([0.0, 0.0, 5.0]), np.array([0.0, 1e-12, 5.000000001])).tolist()
     [True, False, True]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import rcpomdp as rc
-from rcpomdp.bounds import best_action_worst_state, blind_plans, cost_fib_vectors, fib_vectors, mdp_q_values
+from rcpomdp.bounds import blind_plans, cost_fib_vectors, fib_vectors, mdp_q_values
 from rcpomdp.model import beliefs
 from strategies import Dense, cpomdps, random_model
 
@@ -146,13 +146,3 @@ def test_starting_bounds_of_costs_enclose_every_blind_policy(case: Dense) -> Non
             np.testing.assert_allclose(plan.cost[k], exact, atol=1e-9 * max(1.0, exact.max()))
             assert lower <= exact @ model.initial_belief + 1e-9
             assert plan.sure_cost[k] >= exact @ model.initial_belief - 1e-9
-
-
-@SETTINGS
-@given(cpomdps(discounts=(0.0, 0.5, 0.95)))
-def test_the_worst_state_bounds_its_own_blind_policy(case: Dense) -> None:
-    worst = best_action_worst_state(case.model)
-    blind = blind_plans(case.model)[worst.action]
-    assert (worst.reward <= blind.reward + 1e-9).all()
-    assert (worst.cost >= blind.cost - 1e-9).all()
-    assert (worst.sure_cost >= blind.sure_cost - 1e-9).all()

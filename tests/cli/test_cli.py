@@ -308,9 +308,9 @@ def test_a_solved_policy_is_described_verified_and_simulated_by_its_file(run, tm
 
     ran = run("verify", path)
     assert (ran.code, ran.out.splitlines()[0]) == (0, "VERIFIED")
-    assert "most spent" in ran.out
+    assert "sure cost" in ran.out
     told = json.loads(run("verify", path, "--json").out)
-    assert (told["verified"], told["reason"], told["most_spent"]) == (True, None, [1.75])
+    assert (told["verified"], told["reason"], told["sure_cost"]) == (True, None, [1.75])
     assert told["claims"]["cost"] == told["cost"] == [1.75]
     ran = run("verify", path, "--budget", "1.5", "--json")
     assert (ran.code, json.loads(ran.out)["budget"]) == (1, [1.5])

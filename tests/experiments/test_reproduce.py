@@ -172,7 +172,7 @@ def test_a_cell_that_kills_its_workers_fails() -> None:
 NEW = """
 import re, signal
 from pathlib import Path
-from rcpomdp.experiments.pool import LocalPool
+from rcpomdp.experiments.run.pool import LocalPool
 pool = LocalPool(2)
 for _ in range(2):
     status = Path(f"/proc/{pool._new().process.pid}/status").read_text()

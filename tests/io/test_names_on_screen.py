@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import rcpomdp as rc
+from rcpomdp.model.labels import Labels
 
 
 @pytest.mark.parametrize("ending", ["pomdp", "pomdpx"])
@@ -31,7 +32,7 @@ def test_names_do_not_steer_the_terminal(run, ending: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("label", ["x" * 199, "s"])
 def test_a_hint_is_given_where_it_is_cheap(label: str) -> None:
-    names = rc.labels.Labels([f"{label}{i}" for i in range(10_000)], "state")
+    names = Labels([f"{label}{i}" for i in range(10_000)], "state")
     with pytest.raises(rc.ModelError) as complaint:
         names.index(f"{label}_7")
     hinted = "did you mean" in str(complaint.value)

@@ -60,7 +60,7 @@ def test_tiger_by_hand() -> None:
     found = rc.verify(model, policy)
     assert found.verified
     assert found.reward == pytest.approx(-180)  # of its start
-    assert found.most_spent == pytest.approx([1.5])
+    assert found.sure_cost == pytest.approx([1.5])
     assert rc.evaluate(model, policy).reward > -136
 
 
@@ -157,7 +157,7 @@ def test_no_history_breaks_the_budget_and_the_reward_is_what_was_promised(case: 
 
     most = worst(policy.initial(RNG), case.model.initial_belief, np.zeros(case.model.n_costs), 1.0, 5)
     assert (most <= limit).all()
-    assert (most <= found.most_spent * (1 + 1e-9) + 1e-12).all()
+    assert (most <= found.sure_cost * (1 + 1e-9) + 1e-12).all()
     exact = rc.evaluate(case.model, policy, tolerance=1e-6, most_beliefs=300)
     assert exact.reward + exact.error >= found.reward - 1e-9
 

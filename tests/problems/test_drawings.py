@@ -25,7 +25,7 @@ def test_all_shapes_lie_inside_and_have_a_colour(name: str) -> None:
     belief = rc.beliefs.initial(model)
     for action in range(model.n_actions):
         belief = rc.beliefs.branches(model, belief, action)[0].belief
-        for shape in [*found.scene(), *found.marks(belief)]:
+        for shape in [*found.scene(), *found.overlay(belief)]:
             assert shape.role in drawing.PALETTE
             assert 0 <= shape.strength <= 1 + 1e-12
             x, y = (shape.x1, shape.y1) if isinstance(shape, drawing.Line) else (shape.x, shape.y)
@@ -43,19 +43,19 @@ def test_rocks_are_found_where_the_layout_puts_them(name: str) -> None:
 def test_a_rock_is_as_green_as_it_is_believed_good() -> None:
     model, found = drawn("crs-4-4")
     belief = rc.beliefs.update(model, rc.beliefs.initial(model), "check-2", "good")
-    rocks = [s for s in found.marks(belief) if isinstance(s, drawing.Rect) and s.role == "good"]
+    rocks = [s for s in found.overlay(belief) if isinstance(s, drawing.Rect) and s.role == "good"]
     accuracy = 0.5 * (1 + 2 ** (-np.hypot(2, 2) / 20))
     assert [rock.width / 0.72 for rock in rocks] == pytest.approx([0.5, accuracy, 0.5])
-    rover = [s for s in found.marks(belief) if isinstance(s, drawing.Circle)]
+    rover = [s for s in found.overlay(belief) if isinstance(s, drawing.Circle)]
     assert [(s.x, s.y, s.strength) for s in rover] == [(pytest.approx(0.46), pytest.approx(4.42), pytest.approx(1.0))]
 
 
 def test_rocky_tunnels_are_as_red_as_believed() -> None:
     model, found = drawn("tunnels")
     belief = rc.beliefs.initial(model)
-    assert [s.text for s in found.marks(belief) if isinstance(s, drawing.Text)] == ["rocky 80%", "rocky 40%"]
+    assert [s.text for s in found.overlay(belief) if isinstance(s, drawing.Text)] == ["rocky 80%", "rocky 40%"]
     seen = rc.beliefs.update(model, belief, "forward", "clear-2")
-    texts = [s.text for s in found.marks(seen) if isinstance(s, drawing.Text)]
+    texts = [s.text for s in found.overlay(seen) if isinstance(s, drawing.Text)]
     assert texts == ["rocky 80%", f"rocky {0.4 * 0.2 / (0.4 * 0.2 + 0.6 * 0.8):.0%}"]
 
 

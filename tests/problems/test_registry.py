@@ -11,6 +11,7 @@ from rcpomdp import _plugins, problems
 from rcpomdp.errors import ModelError, ProblemError
 from rcpomdp.problems import Problem, registry
 from rcpomdp.problems.layouts import LAYOUTS
+from rcpomdp.problems.parameters import fits
 from rcpomdp.problems.tiger import tiger
 
 BUILT_IN = [
@@ -82,8 +83,8 @@ def test_every_parameter_has_a_default_that_fits_its_annotation(name):
     for parameter in problems.get(name).parameters.values():
         default, annotation = parameter
         assert default is not registry.REQUIRED
-        assert registry._fits(default, annotation)
-        assert not registry._fits(object(), annotation)
+        assert fits(default, annotation)
+        assert not fits(object(), annotation)
 
 
 def test_parameters_know_the_overriding_defaults():

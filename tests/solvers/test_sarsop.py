@@ -17,7 +17,7 @@ import rcpomdp as rc
 import reference
 from rcpomdp.solvers import SOLVERS, Result, TracePoint, clock
 from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
-from rcpomdp.solvers.sarsop import least_cost_policy, sarsop
+from rcpomdp.solvers.sarsop import sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
@@ -113,7 +113,7 @@ def test_small_problems_against_expansion(name: str, objective: Any) -> None:
 def test_the_least_cost_of_the_counterexample() -> None:
     """Look, and then take the tunnel that costs less after what was seen."""
     model = rc.problems.make("ce")
-    result = least_cost_policy(model)
+    result = sarsop(model, objective="cost")
     assert result.lower <= 3.5 * model.discount <= result.upper
     assert result.cost == pytest.approx([3.5 * model.discount], abs=1e-9)
 
@@ -128,10 +128,10 @@ def test_ties_in_cost_are_broken_by_reward() -> None:
         discount=0.9,
         costs=["fuel", "noise"],
     )
-    result = least_cost_policy(model, "fuel")
+    result = sarsop(model, objective="cost:fuel")
     assert (result.lower, result.objective) == (0, "cost 'fuel'")
     assert (result.reward, *result.cost) == (pytest.approx(20), 0, pytest.approx(20))
-    result = least_cost_policy(model, "noise")
+    result = sarsop(model, objective="cost:noise")
     assert result.reward == pytest.approx(100)
     assert result.cost == pytest.approx([10, 0])
     assert result.sure_cost == pytest.approx([10, 0])
@@ -452,7 +452,7 @@ def test_five_costs_can_be_weighed_and_minimised() -> None:
     weights = np.array([0.1, 0.0, 2.0, 0.5, 1.0])
     check_result(case, sarsop(case.model, objective=weights, epsilon=0.01), weights)
     for k in range(5):
-        result = least_cost_policy(case.model, f"cost{k}", epsilon=0.01, time_limit=5)
+        result = sarsop(case.model, objective=f"cost:cost{k}", epsilon=0.01, time_limit=5)
         check_result(case, result, cost=k)
 
 
@@ -468,7 +468,7 @@ def test_costs_need_not_be_named_by_text() -> None:
         costs=[0, 1],
     )
     for k in range(2):
-        assert least_cost_policy(model, k, epsilon=0.1).objective == f"cost {k}"
+        assert sarsop(model, objective=f"cost:{k}", epsilon=0.1).objective == f"cost {k}"
 
 
 def test_policies_can_be_saved_and_followed(tmp_path: Any) -> None:

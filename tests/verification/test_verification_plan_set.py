@@ -124,12 +124,12 @@ def test_plans_of_a_controller_are_worth_what_it_is_worth(case: Dense, seed: int
     found = rc.verify(model, policy)
     assert found.verified, found.problem
     assert found.reward == pytest.approx(exact.reward, rel=1e-6, abs=1e-6)
-    assert (found.most_spent >= exact.spent * (1 - 1e-9)).all()
+    assert (found.sure_cost >= exact.spent * (1 - 1e-9)).all()
     sure = policy.sure_cost[policy.start]
     assert (sure >= exact.spent * (1 - 1e-9)).all()
     tight = rc.verify(model.with_budget(sure), PlanSetPolicy(model.with_budget(sure), *policy.arrays, policy.start))
     assert tight.verified, tight.problem
-    assert tight.most_spent == pytest.approx(np.minimum(sure, found.most_spent), rel=1e-8, abs=1e-12)
+    assert tight.sure_cost == pytest.approx(np.minimum(sure, found.sure_cost), rel=1e-8, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["tiger", "crs-4-4", "cheese-maze"])
@@ -149,7 +149,7 @@ def test_ce_by_hand() -> None:
     found = rc.verify(CE, safe, {"lower": 10, "reward": 10, "upper": 10.5, "sure_cost": [5]})
     assert found.verified
     assert found.reward == pytest.approx(10)
-    assert found.most_spent == pytest.approx([5])
+    assert found.sure_cost == pytest.approx([5])
     gamble = of_controller(CE, blind(CE, "tunnel-A"))
     assert rc.verify(CE, gamble).problem == f"the start, plan 0, may spend {gamble.sure_cost[0, 0]:.9g} > 5"
     # As belief nodes they count what is expected: 8 after rocks were seen, which is still too much.
@@ -288,7 +288,7 @@ def test_sure_costs_of_unlimited_costs_are_not_asked_for() -> None:
     free = PlanSetPolicy(TIGER.with_budget(None), *policy.arrays)
     found = rc.verify(free.model, free)
     assert found.verified
-    assert found.most_spent == pytest.approx([4])
+    assert found.sure_cost == pytest.approx([4])
 
 
 def test_claims_beyond_what_is_proven_are_refused() -> None:

@@ -2,11 +2,10 @@
 
 from .fib import fib_vectors
 from .mdp import mdp_q_values
-from .starting import StartingPlan, best_action_worst_state, blind_plans, cost_fib_vectors
+from .starting import StartingPlan, blind_plans, cost_fib_vectors
 
 __all__ = [
     "StartingPlan",
-    "best_action_worst_state",
     "blind_plans",
     "cost_fib_vectors",
     "fib_vectors",

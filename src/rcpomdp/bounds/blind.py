@@ -72,7 +72,7 @@ def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray,
 
 
 def largest_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:
-    """What no policy exceeds from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + γ max_{c'} w(c')``."""
+    """Largest sure cost from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + γ max_{c'} w(c')``."""
     n_actions = peak.shape[1]
     return _sure_costs(peak.max(axis=1)[:, None], seen_ptr[::n_actions], seen_class, discount)[:, 0]
 

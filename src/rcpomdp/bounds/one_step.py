@@ -21,7 +21,7 @@ _SLICE = 2_000_000  # quadruples (s, a, s', o) between two looks at the deadline
 
 
 class OneStep(NamedTuple):
-    """What follows each state and action, in rows ``a*S + s``, and the distinct beliefs that do."""
+    """The observations that follow each state and action, in rows ``a*S + s``, and the distinct beliefs after them."""
 
     ptr: IntArray  # [A*S + 1] where row a*S + s starts
     obs: IndexArray  # [entries] observation o, increasing within a row
@@ -40,7 +40,7 @@ class OneStep(NamedTuple):
 
 
 class OneStepSize(NamedTuple):
-    """How large the one-step beliefs of a model are before equal ones are merged."""
+    """Counts of the one-step beliefs of a model before equal ones are merged."""
 
     entries: int  # (s, a, o) that can be
     support: int  # (s, a, s', o) that can be: the sum of the supports

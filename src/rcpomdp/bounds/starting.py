@@ -18,7 +18,7 @@ from .fib import fib_vectors
 
 
 class StartingPlan(NamedTuple):
-    """One action for ever: what it is worth at least, costs at most, and never spends more than."""
+    """One action for ever: its reward from below, its costs from above, and its sure cost."""
 
     action: int
     reward: FloatArray  # [S] from below
@@ -58,15 +58,6 @@ def blind_plans(model: CPOMDP) -> list[StartingPlan]:
         # What is never expected is never spent; else no step costs more than the worst state that can be reached.
         plans.append(StartingPlan(a, rows[0], rows[1:], np.where(expected <= 0, 0.0, most)))
     return plans
-
-
-def best_action_worst_state(model: CPOMDP) -> StartingPlan:
-    """The action whose worst state is best, taken for ever in it: ``max_a min_s R(s, a) / (1−γ)`` everywhere."""
-    worst = model.reward.min(axis=0)
-    a = int(worst.argmax())
-    most = model.cost[:, :, a].max(axis=1, initial=0.0) / (1 - model.discount)
-    reward = np.full(model.n_states, worst[a] / (1 - model.discount))
-    return StartingPlan(a, reward, np.repeat(most[:, None], model.n_states, axis=1), most)
 
 
 def _reachable(model: CPOMDP) -> BoolArray:

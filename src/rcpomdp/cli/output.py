@@ -185,9 +185,10 @@ def verification_table(found: Verification, claims: dict[str, Any], model: CPOMD
     for k, name in enumerate(model.costs):
         budget = "unlimited" if model.budget[k] == math.inf else text(float(model.budget[k]))
         table.add_row(str(name), known(found.cost[k]), claimed("cost", k), budget)
-        exact = tolerance.same(found.spent[k], found.most_spent[k])
-        most = f"{'' if exact else '≤ '}{found.most_spent[k]:.9g}"
-        table.add_row(f"{name}, most spent", most, claimed("sure_cost", k), budget)
+        exact = tolerance.same(found.spent[k], found.sure_cost[k])
+        sure = f"{'' if exact else '≤ '}{found.sure_cost[k]:.9g}"
+        title = "sure cost" if model.n_costs == 1 else f"{name}, sure cost"
+        table.add_row(title, sure, claimed("sure_cost", k), budget)
     table.add_row("lower bound", "", claimed("lower"))
     table.add_row("upper bound", "", claimed("upper"))
     table.add_row("beliefs walked", text(found.beliefs))

@@ -17,7 +17,7 @@ _ENDINGS = (".pomdp", ".pomdpx")
 
 
 def is_model_file(word: str | os.PathLike[str]) -> bool:
-    """Whether a word means a model file rather than a problem's name.
+    """Return whether a word means a model file rather than a problem's name.
 
     >>> is_model_file("tiger.pomdp"), is_model_file("tiger")
     (True, False)

@@ -1,4 +1,4 @@
-"""Whether there is a file to be read, and how much of it."""
+"""Checks before a file is read: that it is there, and the most that is read of it."""
 
 from __future__ import annotations
 

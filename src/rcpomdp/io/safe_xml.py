@@ -25,7 +25,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 class Handler(Protocol):
-    """What is told of a file as it is read."""
+    """A receiver of the events of a file as it is read."""
 
     def start(self, name: str, attributes: Mapping[str, str], line: int) -> None:
         """An element begins."""
@@ -50,7 +50,7 @@ def at_line(line: int, sentence: str) -> str:
 
 
 def brief(text: str) -> str:
-    """What stands in a file, quoted for a complaint, and cut where it is long.
+    """A text of a file, quoted for a complaint, and cut where it is long.
 
     >>> brief("one two"), brief("x" * 1000)[-9:]
     ("'one two'", "xxxxx...'")
@@ -60,7 +60,7 @@ def brief(text: str) -> str:
 
 
 def in_xml(text: str) -> bool:
-    """Whether XML can hold a text, escaped or not.
+    """Return whether XML can hold a text, escaped or not.
 
     >>> in_xml("a < b"), in_xml(chr(7))
     (True, False)

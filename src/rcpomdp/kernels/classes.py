@@ -1,4 +1,4 @@
-"""Which states can share a belief's support: closure of a partition under (action, observation).
+"""States that can share a belief's support: closure of a partition under (action, observation).
 
 Congruence closure. A class remembers one successor for each label (action, observation): its representative.
 A second successor under the same label is united with it. When two classes unite, the shorter list of
@@ -46,7 +46,7 @@ def find(parent: IntArray, s: int) -> int:
 
 @inner
 def _slot(p: Partition, key: int) -> int:
-    """Where a key stands, or the free place where it would go."""
+    """The place of a key, or the free place where it would go."""
     mask = p.key.size - 1
     i = ((key * 0x1E3779B97F4A7C15) >> 24) & mask  # the product wraps around
     while p.key[i] != 0 and p.key[i] != key:

@@ -41,7 +41,7 @@ class Belief(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What follows an action under one observation."""
+    """An observation that may follow an action: its probability, and the belief after it."""
 
     observation: int
     probability: float  # p(o | b, a) > 0
@@ -60,7 +60,7 @@ def initial(model: CPOMDP) -> Belief:
 
 
 def as_belief(model: CPOMDP, belief: Belief | Mapping[Any, float] | Any) -> Belief:
-    """A `Belief` from any of its forms; one that is no distribution over the states is a ModelError."""
+    """A `Belief` from any of its forms; one that is no distribution over the states raises a ModelError."""
     if not isinstance(belief, Belief):
         return initial(model.with_initial_belief(belief))
     states, p = np.asarray(belief.states), np.asarray(belief.probabilities)

@@ -104,7 +104,7 @@ class CPOMDP:
         def expectation(values: FloatArray, what: str) -> FloatArray:
             return check.expectation(values, what, t_rows, z_rows, state_labels, action_labels, o)
 
-        given_costs = _cost_list(cost)
+        given_costs = check.cost_list(cost)
         cost_labels = _cost_labels(costs, len(given_costs))
         cost_array = np.empty((len(given_costs), n, len(t)))
         for k, c in enumerate(given_costs):
@@ -114,7 +114,7 @@ class CPOMDP:
 
         arrays = ModelArrays(*t_rows, *z_rows, reward_array, cost_array, o)
         if isinstance(initial_belief, Mapping):
-            initial_belief = _dense(initial_belief, state_labels)
+            initial_belief = check.belief_vector(initial_belief, state_labels)
         self._set(
             arrays=arrays,
             initial_belief=check.distribution(initial_belief, n, "initial belief", state_labels),
@@ -224,7 +224,7 @@ class CPOMDP:
 
     @cached_property
     def spending_limit(self) -> FloatArray:
-        """What may be spent, [K]: the budget and a tolerance for rounding, ``ĉ (1 + 1e-9)``; of 0 it is 0."""
+        """The most that may be spent, [K]: the budget and a tolerance for rounding, ``ĉ (1 + 1e-9)``."""
         limit = tolerance.spending_limit(self.budget)
         limit.setflags(write=False)
         return limit
@@ -249,7 +249,7 @@ class CPOMDP:
     def with_initial_belief(self, belief: Any) -> CPOMDP:
         """The same model from another initial belief, given as a vector or as ``{label: probability}``."""
         if isinstance(belief, Mapping):
-            belief = _dense(belief, self.states)
+            belief = check.belief_vector(belief, self.states)
         vector = check.distribution(belief, self.n_states, "initial belief", self.states)
         return self._changed(initial_belief=vector)
 
@@ -328,25 +328,6 @@ def _cost_labels(given: Iterable[Hashable] | None, size: int) -> Labels:
     if given is None and size == 1:
         given = ["cost"]
     return _labels(given, size, "cost", "cost")
-
-
-def _cost_list(cost: Any) -> list[FloatArray]:
-    """The costs one by one, each as C[s, a], C[s, a, s'] or C[s, a, s', o]."""
-    if cost is None:
-        return []
-    array = check.real_array(cost, "cost")
-    if array.ndim not in {2, 3, 4, 5}:
-        dimensions = check.count(array.ndim, "dimension")
-        raise ModelError(f"cost has {dimensions}; give C[s, a] or C[k, s, a]")
-    return [array] if array.ndim == 2 else list(array)
-
-
-def _dense(belief: Mapping[Any, float], states: Labels) -> FloatArray:
-    vector = np.zeros(len(states))
-    for label, probability in belief.items():
-        s = check.label_index(states, label, "initial belief")
-        vector[s] += check.real_number(probability, f"initial belief gives {label!r} probability")
-    return vector
 
 
 def _absorbing_for_nothing(arrays: ModelArrays) -> BoolArray:

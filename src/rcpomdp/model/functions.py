@@ -183,7 +183,7 @@ def _call(function: Callable[..., Any], what: str, *args: Hashable, or_none: boo
 
 
 def _arity(function: Any, what: str, forms: tuple[str, ...]) -> int:
-    """How many labels a function is called with: the fewest, from 2 on, that it takes."""
+    """Number of labels that a function is called with: the fewest, from 2 on, that it takes."""
     wanted = " or ".join((", ".join(forms[:-1]), forms[-1])) if len(forms) > 1 else forms[0]
     if not callable(function):
         raise ModelError(f"{what} has type {type(function).__name__}; it must be a function of {wanted}")

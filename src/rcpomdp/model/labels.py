@@ -55,7 +55,7 @@ class Labels(Sequence[Hashable]):
         return {str(label): i for label, i in self._index.items()}
 
     def index(self, value: Hashable, start: int = 0, stop: int | None = None) -> int:
-        """Index of a label, given itself or as text; an unknown one is a ModelError."""
+        """Index of a label, given itself or as text; an unknown one raises a ModelError."""
         try:
             if value in self._index:
                 return self._index[value]
@@ -67,7 +67,7 @@ class Labels(Sequence[Hashable]):
         raise ModelError(f"{self._kind} {value!r} is not declared{nearest(str(value), by_text)}")
 
     def resolve(self, value: Any) -> int:
-        """Index of a label, or of an index itself; what is neither is a ModelError.
+        """Index of a label, or of an index itself; what is neither raises a ModelError.
 
         >>> names = Labels(["left", "right"], "action")
         >>> names.resolve("right"), names.resolve(0)

@@ -122,7 +122,7 @@ def _canonical(matrix: Any, what: str) -> sp.csr_array[np.float64]:
 
 
 def _check_indices(matrix: Any, what: str) -> None:
-    """Kernels trust the indices, which scipy does not look at when a matrix is made."""
+    """Refuse indices out of range: kernels trust them, and scipy does not check them when a matrix is made."""
     alias = type(matrix)(matrix)  # shares the entries; the check may tidy its attributes
     try:
         alias.check_format(full_check=True)
@@ -131,7 +131,7 @@ def _check_indices(matrix: Any, what: str) -> None:
 
 
 def check_shapes(matrices: Sequence[sp.csr_array[np.float64]], shape: tuple[int, int], what: str) -> None:
-    """Every action's matrix must have the same shape."""
+    """Refuse matrices that do not all have this shape."""
     for a, matrix in enumerate(matrices):
         if matrix.shape != shape:
             raise ModelError(f"{what} of action {a} has shape {matrix.shape}, not {shape}")
@@ -254,7 +254,7 @@ def expectation(
 
 
 def check_not_negative(cost: FloatArray, what: str, states: Labels, actions: Labels) -> None:
-    """Costs are at least 0 (Def. 2): a remaining budget never grows back."""
+    """Refuse costs below 0 (Def. 2), with which a remaining budget could grow back."""
     if (bad := np.argwhere(cost < 0)).size:
         s, a = (int(i) for i in bad[0][:2])
         value = cost[tuple(bad[0])]
@@ -283,8 +283,28 @@ def budget_vector(budget: Any, costs: Labels) -> FloatArray:
     return vector.copy()
 
 
+def cost_list(cost: Any) -> list[FloatArray]:
+    """The costs one by one, each as C[s, a], C[s, a, s'] or C[s, a, s', o]."""
+    if cost is None:
+        return []
+    array = real_array(cost, "cost")
+    if array.ndim not in {2, 3, 4, 5}:
+        dimensions = count(array.ndim, "dimension")
+        raise ModelError(f"cost has {dimensions}; give C[s, a] or C[k, s, a]")
+    return [array] if array.ndim == 2 else list(array)
+
+
+def belief_vector(belief: Mapping[Any, float], states: Labels) -> FloatArray:
+    """The vector of an initial belief that is given as ``{label: probability}``."""
+    vector = np.zeros(len(states))
+    for label, probability in belief.items():
+        s = label_index(states, label, "initial belief")
+        vector[s] += real_number(probability, f"initial belief gives {label!r} probability")
+    return vector
+
+
 def check_discount(discount: Any) -> float:
-    """A discount lies in [0, 1)."""
+    """A discount as a float, refused unless it lies in [0, 1)."""
     gamma = real_number(discount, "discount is")
     if not 0 <= gamma < 1:
         raise ModelError(f"discount is {gamma!r}, outside [0, 1)")

@@ -8,6 +8,7 @@ Traceback (most recent call last):
 rcpomdp.errors.ProblemError: unknown problem 'tigre'; did you mean 'tiger'?
 """
 
-from .registry import Problem, catalogue, get, make, names, parse, register
+from .parameters import parse
+from .registry import Problem, catalogue, get, make, names, register
 
 __all__ = ["Problem", "catalogue", "get", "make", "names", "parse", "register"]

@@ -77,7 +77,7 @@ def delivery(
     states = {f"{_name(cell)} {asleep}": (cell, asleep) for cell, asleep in product(cells, CORRIDORS)}
 
     def outcomes(cell: Cell, action: str) -> list[tuple[Cell, float]]:
-        """Where a move may lead, and how likely."""
+        """The cells in which a move may end, and how likely each is."""
         left, right = SIDES[action]
         return [(_after(cell, way), p) for way, p in ((action, 1 - slip), (left, slip / 2), (right, slip / 2))]
 
@@ -134,7 +134,7 @@ def _name(cell: Cell) -> str:
 
 
 def _after(cell: Cell, way: str) -> Cell:
-    """Where a step ends; one into a wall ends where it began."""
+    """The cell in which a step ends; one into a wall ends where it began."""
     dx, dy = STEPS[way]
     x, y = cell[0] + dx, cell[1] + dy
     walled = dy != 0 and 1 < x < LENGTH

@@ -259,13 +259,13 @@ class Grid:
 
     @property
     def walls(self) -> BoolArray:
-        """Whether there is a wall, [state, side of the robot]."""
+        """Return whether there is a wall, [state, side of the robot]."""
         side = (np.arange(4)[:, None] + np.arange(4)) % 4  # [heading, side] as a heading
         blocked: BoolArray = self.ahead[:, side].reshape(-1, 4) < 0
         return blocked
 
     def after(self, step: int | None, turn: int) -> IntArray:
-        """Where a movement ends, [state]; one into a wall changes nothing, not even the heading."""
+        """The state in which a movement ends, [state]; one into a wall changes nothing, not even the heading."""
         cell, heading = np.divmod(np.arange(self.ahead.size), 4)
         there = cell if step is None else self.ahead[cell, (heading + step) % 4]
         ends: IntArray = np.where(there < 0, 4 * cell + heading, 4 * there + (heading + turn) % 4)

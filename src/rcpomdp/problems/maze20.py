@@ -123,7 +123,7 @@ def _readings(action: str) -> tuple[str, str, str, str]:
 
 
 def _moves() -> dict[tuple[str, str], str]:
-    """Where each move leads from each cell when it does not slip: (cell, move) -> cell."""
+    """The cell that each move leads to when it does not slip: (cell, move) -> cell."""
     after = {}
     for y in range(1, len(MAP), 2):
         for x in range(2, len(MAP[y]), 4):

@@ -127,7 +127,7 @@ def _name(post: Post) -> str:
 
 
 def _after(post: Post, way: str) -> Post:
-    """Where a step ends; one off the grid ends where it began."""
+    """The post where a step ends; one off the grid ends where it began."""
     x, y = post[0] + STEPS[way][0], post[1] + STEPS[way][1]
     return (x, y) if 1 <= x <= WIDTH and 1 <= y <= HEIGHT else post
 

@@ -37,7 +37,7 @@ def query(
     remote_cost: float = 1.0,
     budget: float | None = 30.0,
 ) -> CPOMDP:
-    """Which information source to query, when all but the first cost something.
+    """A client chooses which information source to query, where all but the first cost something.
 
     Parameters
     ----------

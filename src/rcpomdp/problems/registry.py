@@ -2,25 +2,22 @@
 
 A plug-in is an entry point of the group "rcpomdp.problems" that loads to a `Problem` or to a builder, a
 function with typed keyword parameters that returns a CPOMDP. It is loaded when it is asked for, and one that
-cannot be loaded does not stand in the way of the others. Built-in names are not for others to take.
+cannot be loaded does not stand in the way of the others. Built-in names cannot be taken.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint
-from numbers import Integral, Real
 from pkgutil import resolve_name
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _plugins
 from ..errors import ProblemError, did_you_mean
 from .layouts import LAYOUTS
+from .parameters import fits, noun
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -31,7 +28,7 @@ REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
 
 
 class Parameter(NamedTuple):
-    """What a builder's parameter is unless given, and what it may be."""
+    """The default of a builder's parameter, and its annotation."""
 
     default: Any
     annotation: Any
@@ -55,7 +52,7 @@ class Problem:
     build: Callable[..., CPOMDP] | str  # a builder, or "module:function" to be imported when it is needed
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # in place of the builder's own
     sizes: tuple[int, int, int] | None = None  # states, actions and observations with the defaults, if known
-    drawing: Callable[[CPOMDP], Drawing] | str | None = None  # how a model is drawn (`drawing.py`), likewise
+    drawing: Callable[[CPOMDP], Drawing] | str | None = None  # how a model is drawn (`views/drawing.py`), likewise
 
     @classmethod
     def from_builder(cls, name: str, build: Callable[..., CPOMDP]) -> Problem:
@@ -99,9 +96,9 @@ class Problem:
             if key not in known:
                 hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
                 raise ProblemError(f"problem {self.name!r} has no parameter {key!r}{hint}")
-            if not _fits(value, known[key].annotation):
+            if not fits(value, known[key].annotation):
                 raise ProblemError(
-                    f"parameter {key!r} of problem {self.name!r} must be {_noun(known[key].annotation)}, not {value!r}"
+                    f"parameter {key!r} of problem {self.name!r} must be {noun(known[key].annotation)}, not {value!r}"
                 )
         for key, parameter in known.items():
             if parameter.default is REQUIRED and key not in params:
@@ -272,7 +269,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Problem:
-    """The problem of that name; an unknown one, or a plug-in that cannot be loaded, is a ProblemError."""
+    """The problem of that name; an unknown one, or a plug-in that cannot be loaded, raises a ProblemError."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     if name in _registered:
@@ -318,67 +315,3 @@ def _load(name: str, entries: list[EntryPoint]) -> Problem:
     raise ProblemError(
         f"problem {name!r} of plug-in {origin!r} is {loaded!r}, neither a Problem nor a builder function"
     )
-
-
-# Parameter values
-
-
-def parse(text: str) -> Any:
-    """The value that a "key=value" argument means: a number, true, false, none, a tuple, or else text.
-
-    >>> [parse(text) for text in ("7", "0.8", "true", "none", "1,1", "(1,1),(3,3)", "left")]
-    [7, 0.8, True, None, (1, 1), ((1, 1), (3, 3)), 'left']
-    """
-    word = text.strip()
-    constants = {"true": True, "false": False, "none": None}
-    if word.lower() in constants:
-        return constants[word.lower()]
-    for kind in (int, float):  # float also knows "inf"
-        try:
-            return kind(word)
-        except ValueError:
-            pass
-    if re.fullmatch(r"[-+\d.eE,()\[\]\s]+", word):
-        try:
-            return ast.literal_eval(word)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            pass
-    return word
-
-
-_NOUNS = {
-    float: ("a number", "numbers"),
-    int: ("a whole number", "whole numbers"),
-    bool: ("true or false", "truth values"),
-    str: ("text", "texts"),
-    NoneType: ("None", "Nones"),
-}
-
-
-def _fits(value: Any, annotation: Any) -> bool:
-    """Whether a value is what an annotation asks for; annotations of no known kind ask for nothing."""
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin in {Union, UnionType}:
-        return any(_fits(value, choice) for choice in args)
-    if origin is tuple and args:
-        if not isinstance(value, tuple | list):
-            return False
-        kinds = (args[0],) * len(value) if args[-1] is Ellipsis else args
-        return len(kinds) == len(value) and all(map(_fits, value, kinds))
-    if annotation in {int, float}:
-        return isinstance(value, Integral if annotation is int else Real) and not isinstance(value, bool)
-    if annotation in _NOUNS:
-        return isinstance(value, annotation)
-    return True
-
-
-def _noun(annotation: Any, plural: bool = False) -> str:
-    """What an annotation asks for, in words."""
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin in {Union, UnionType}:
-        return " or ".join(_noun(choice, plural) for choice in args)
-    if origin is tuple and args:
-        shape = "sequence" if args[-1] is Ellipsis else "pair" if len(args) == 2 else f"{len(args)}-tuple"
-        kinds = dict.fromkeys(_noun(kind, plural=True) for kind in args if kind is not Ellipsis)
-        return f"{shape + 's' if plural else 'a ' + shape} of {' and '.join(kinds)}"
-    return _NOUNS.get(annotation, ("a value", "values"))[plural]

@@ -45,7 +45,7 @@ class RockSampleDrawing:
         shapes.append(Text(n + _EXIT / 2, n / 2, "exit", "ink", size=0.24))
         return shapes
 
-    def marks(self, belief: Belief) -> list[Shape]:
+    def overlay(self, belief: Belief) -> list[Shape]:
         """The rover where it may be, and the rocks as they are believed to be."""
         cell, config = np.divmod(belief.states, 2**self.k)
         p: Any = belief.probabilities

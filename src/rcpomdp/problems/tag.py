@@ -114,7 +114,7 @@ def _ahead() -> IntArray:
 
 
 def _flight(ahead: IntArray, flight: float) -> FloatArray:
-    """Where the opponent is after a move, [robot, opponent, opponent'], given where both were before."""
+    """P(opponent' | robot, opponent), [robot, opponent, opponent'], of the cells before and after a move."""
     k = len(CELLS)
     moved = np.zeros((k, k, k))
     for robot, opponent in np.ndindex(k, k):

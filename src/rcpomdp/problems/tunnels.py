@@ -23,7 +23,7 @@ class Spot(NamedTuple):
 
     @property
     def on_rocks(self) -> bool:
-        """Whether the rover stands on rocks."""
+        """Return whether the rover stands on rocks."""
         return self.cell in {2, 3} and self.rocky[self.tunnel - 1]
 
     @property

@@ -38,7 +38,7 @@ class TunnelsDrawing:
         shapes.append(Text(self.width - _EXIT / 2, self.height / 2 - 0.4, "out", "faint", size=0.2))
         return shapes
 
-    def marks(self, belief: Belief) -> list[Shape]:
+    def overlay(self, belief: Belief) -> list[Shape]:
         """Rocks as far as they are likely, and the rover where it may be."""
         rocky = dict.fromkeys(ROCKY, 0.0)
         place: dict[str, float] = defaultdict(float)

@@ -74,7 +74,7 @@ def warehouse(
     end = _name(DOCK)
 
     def outcomes(cell: Cell, action: str) -> list[tuple[Cell, float]]:
-        """Where a move may lead, and how likely."""
+        """The cells in which a move may end, and how likely each is."""
         left, right = SIDES[action]
         ways = ((action, 1 - slip), (left, slip / 2), (right, slip / 2))
         return [(_after(cell, way), p) for way, p in ways]
@@ -131,6 +131,6 @@ def _name(cell: Cell) -> str:
 
 
 def _after(cell: Cell, way: str) -> Cell:
-    """Where a step ends; one into a wall or a shelf ends where it began."""
+    """The cell in which a step ends; one into a wall or a shelf ends where it began."""
     x, y = cell[0] + STEPS[way][0], cell[1] + STEPS[way][1]
     return (x, y) if 1 <= x <= WIDTH and 1 <= y <= HEIGHT and (x, y) not in SHELVES else cell

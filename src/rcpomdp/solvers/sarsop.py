@@ -203,11 +203,6 @@ def _point(engine: Engine | PointBasedSearch, goal: _Goal, seconds: float) -> Tr
     return TracePoint(seconds, lower, upper, engine.trials, beliefs, plans)
 
 
-def least_cost_policy(model: CPOMDP, cost: Hashable | None = None, **options: Any) -> Result:
-    """The policy of least expected cost, ties broken by reward; its `sure_cost` bounds M (what surely suffices)."""
-    return sarsop(model, objective="cost" if cost is None else f"cost:{cost}", **options)
-
-
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""

@@ -1,4 +1,4 @@
-"""A second opinion on a policy: whether it keeps the budget in every history, and is worth what is claimed.
+"""A second opinion on a policy: whether it keeps the budget in every history, and earns what is claimed.
 
 ``W(h_t) = Σ_{τ<t} γ^τ C(b_τ, a_τ)`` must not exceed the spending limit in any history that the policy can reach. The
 most that can follow a node n of a controller at belief b is the fixed point of ``M(n, b) = C(b, a_n) + γ max_o

@@ -1,4 +1,4 @@
-"""The states that a controller can be in at each of its nodes: what it is worth, and what its nodes can cost."""
+"""The states that a controller can be in at each of its nodes: its reward and costs, and what its nodes can cost."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Chain:
         return self._order[np.searchsorted(self._sorted, keys)]
 
     def _bound_costs(self) -> None:
-        """Which pairs can reach a cost at all, [K, pairs], and the most that can follow a node, [K, nodes]."""
+        """Find the pairs that can reach a cost at all, [K, pairs], and the most that can follow a node, [K, nodes]."""
         model, gamma = self.model, self.model.discount
         cost = model.cost[:, self.state, self.action]
         self.costly: BoolArray = cost > 0
@@ -94,7 +94,7 @@ class Chain:
         self.most = np.array([worst(c, parent, child, gamma).above for c in here]).reshape(here.shape)
 
     def bound(self, node: int, live: AnyArray) -> FloatArray:
-        """What no history spends after a node, from any belief over these states that are not terminal, [K]."""
+        """Sure cost after a node from any belief over these states, none of them terminal, [K]."""
         pairs = self.find(node * self.model.n_states + live.astype(np.int64))
         return np.where(self.costly[:, pairs].any(axis=1), self.most[:, node], 0.0)
 

@@ -1,4 +1,4 @@
-"""What is asked of a policy, and what is found."""
+"""Verification of a policy: the question, the claims, and what is found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once
 
 
 class Verification(NamedTuple):
-    """What a policy is worth and spends, and whether that is what it should."""
+    """The exact reward and costs of a policy, its sure cost, and whether budget and claims hold."""
 
     verified: bool
     problem: str | None  # the first thing that is wrong, or why nothing could be said
@@ -34,7 +34,7 @@ class Verification(NamedTuple):
     cost: FloatArray  # [K] expected discounted costs
     error: float  # reward and costs are off by no more than this; of a plan set, what rounding took off the reward
     spent: FloatArray  # [K] some history spends this much
-    most_spent: FloatArray  # [K] no history spends more
+    sure_cost: FloatArray  # [K] no history spends more
     beliefs: int  # pairs of node and belief that were walked
     note: str | None = None  # what to keep in mind: of a plan set `reward` is a lower bound, and `cost` is not known
 
@@ -48,13 +48,13 @@ class Verification(NamedTuple):
             "cost": [finite(c) for c in self.cost],
             "error": finite(self.error),
             "spent": [finite(c) for c in self.spent],
-            "most_spent": [finite(c) for c in self.most_spent],
+            "sure_cost": [finite(c) for c in self.sure_cost],
             "beliefs": self.beliefs,
             "note": self.note,
         }
 
     def __repr__(self) -> str:
-        most = ", ".join(f"{c:.6g}" for c in self.most_spent)
+        most = ", ".join(f"{c:.6g}" for c in self.sure_cost)
         spends = f", no history spends more than {most}" if most else ""
         said = "verified" if self.verified else f"NOT verified: {self.problem}"
         if math.isnan(self.reward):
@@ -133,7 +133,7 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pai
         cost=np.sum([w * part.cost for w, part in zip(weights, parts, strict=True)], axis=0),
         error=max(part.error for part in parts),
         spent=np.max([part.spent for part in parts], axis=0),
-        most_spent=np.max([part.most_spent for part in parts], axis=0),
+        sure_cost=np.max([part.sure_cost for part in parts], axis=0),
         beliefs=sum(part.beliefs for part in parts),
     )
 
@@ -150,7 +150,7 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, horizon: int | None) -> Veri
         most = np.full(model.n_costs, np.inf)
         return Verification(False, str(fault), (), math.nan, unknown, math.nan, nothing, most, 0, _AT_LEAST)
     return Verification(
-        True, None, (), found.reward, unknown, found.lowered, nothing, found.most_spent, found.beliefs, _AT_LEAST
+        True, None, (), found.reward, unknown, found.lowered, nothing, found.sure_cost, found.beliefs, _AT_LEAST
     )
 
 
@@ -163,14 +163,14 @@ def _controller(model: CPOMDP, policy: ControllerPolicy, horizon: int | None, mo
     supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
     walked = Pairs(chain, supports)
     problem, history = walked.keeps_for(horizon, most_pairs) if horizon is not None else walked.keeps(most_pairs)
-    spent, most_spent = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
+    spent, sure_cost = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
     return Verification(
-        problem is None, problem, history, float(totals[0]), totals[1:], error, spent, most_spent, walked.expanded
+        problem is None, problem, history, float(totals[0]), totals[1:], error, spent, sure_cost, walked.expanded
     )
 
 
 class _Claims(NamedTuple):
-    """What is said of a policy; None is nothing."""
+    """Claims about a policy; None is none."""
 
     lower: float | None
     upper: float | None
@@ -248,6 +248,6 @@ class _Claims(NamedTuple):
             yield f"the claimed reward {self.reward:.9g} is above the one that is proven, {found.reward:.9g}"
         if above(found.reward, self.upper):
             yield f"the policy's reward is at least {found.reward:.9g}, above the claimed upper bound {self.upper:.9g}"
-        for sure, most in zip(self.sure_cost, found.most_spent, strict=True):
+        for sure, most in zip(self.sure_cost, found.sure_cost, strict=True):
             if above(float(most), sure, unit=0.0):
                 yield f"no history is claimed to spend more than {sure:.9g}, and {most:.9g} is proven"

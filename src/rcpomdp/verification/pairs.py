@@ -118,7 +118,7 @@ class Pairs:
         self.high = list(self._values(self.high)[0].T)
 
     def _values(self, leaf: list[FloatArray]) -> tuple[FloatArray, list[Worst]]:
-        """What can follow each pair at most, [K, pairs], if `leaf` follows those that were not walked."""
+        """The most that can follow each pair, [K, pairs], if `leaf` follows those that were not walked."""
         here = np.array([leaf[i] if i in self._held else c for i, c in enumerate(self.here)])
         parent = np.repeat(np.arange(len(self.node)), [len(after) for after in self.after])
         child = np.array([pair for after in self.after for _, pair in after], dtype=np.int64)
@@ -126,14 +126,14 @@ class Pairs:
         return np.array([way.above for way in found]).reshape(len(found), len(here)), found
 
     def _range(self) -> tuple[FloatArray, FloatArray, list[Worst], list[Worst]]:
-        """What some history spends, what none exceeds, [K] each, and the worst moves by either measure."""
+        """Spending of some history, sure cost, [K] each, and the worst moves by either measure."""
         high, by_high = self._values(self.high)
         _, by_low = self._values([np.zeros(self.model.n_costs)] * len(self.node))
         low = np.array([way.value[0] for way in by_low])
         return low, np.maximum(high[:, 0], low), by_low, by_high
 
     def keeps(self, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-        """Whether the budget holds in every history: None, or what speaks against it and the history that does."""
+        """None if the budget holds in every history, else a sentence that says where it may not, and that history."""
         while True:
             before = self.expanded
             self._walk(self.limit, most, to_the_end=False)
@@ -180,7 +180,7 @@ class Pairs:
             queue.extend((pair, rest) for _, pair in self.after[i])
 
     def sharpened(self, most: int) -> tuple[FloatArray, FloatArray]:
-        """What some history spends and what none exceeds, brought together by walking the worst pairs."""
+        """Spending of some history and sure cost, [K] each, brought together by walking the worst pairs."""
         for _ in range(_ROUNDS):
             low, high, _, by_high = self._range()
             apart = np.flatnonzero(~same(low, high)).tolist()
@@ -222,7 +222,7 @@ class Pairs:
         return str(self.model.actions[action]), str(self.model.observations[observation])
 
     def keeps_for(self, horizon: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-        """Whether ``W(h_t) + γ^t V_C(b_t)`` is within the limit for t < horizon (the paper's k-admissibility)."""
+        """The answer of `keeps` to ``W(h_t) + γ^t V_C(b_t) ≤ limit`` for t < horizon (the paper's k-admissibility)."""
         future, error = self.chain.expected_costs()
         n = self.model.n_states
         expected: dict[int, FloatArray] = {}

@@ -1,4 +1,4 @@
-"""What a plan set promises, plan by plan: no history is walked but through its belief nodes.
+"""Check of a plan set, plan by plan: no history is walked but through its belief nodes.
 
 If ``α ≤ R + γ Σ TZ α_o`` fails by at most e everywhere, the policy earns at least ``α·b − e/(1−γ)`` from wherever it
 follows a plan: a change of plan never lowers what is promised. If ``c̄ + γ max_o w_o ≤ (1 + η) w`` everywhere, and who
@@ -27,25 +27,25 @@ _ENTRIES = 4_000_000  # of plans and states that are held at a time
 
 
 class Fault(Exception):  # noqa: N818 - it is what is wrong with a plan set, not with the program
-    """What is wrong with a plan set, in one sentence."""
+    """A fault of a plan set, in one sentence."""
 
 
 class Proof(NamedTuple):
-    """What holds for a plan set."""
+    """Bounds that are proven for a plan set."""
 
     reward: float  # that it earns at least
     lowered: float  # by how much this is below what it promises, for rounding
-    most_spent: FloatArray  # [K] no history spends more
+    sure_cost: FloatArray  # [K] no history spends more
     beliefs: int  # nodes that were walked
 
 
 def prove(model: CPOMDP, policy: PlanSetPolicy) -> Proof:
-    """What is proven of a plan set, or a `Fault`."""
+    """Prove bounds for a plan set; one that breaks its promises raises a `Fault`."""
     return _Check(model, policy).proof()
 
 
 class _Check:
-    """A check under way: the largest e and η that were met."""
+    """A check in progress, with the largest e and η that it met."""
 
     def __init__(self, model: CPOMDP, policy: PlanSetPolicy) -> None:
         self.model, self.policy, self.gamma = model, policy, model.discount
@@ -57,7 +57,7 @@ class _Check:
         self.walked = 0
 
     def proof(self) -> Proof:
-        """All checks, one after another."""
+        """Make all checks, one after another."""
         policy, start = self.policy, self.policy.start
         self._check_size()
         for members in self._groups():
@@ -79,7 +79,7 @@ class _Check:
         return Proof(promised - lowered, lowered, most, self.walked)
 
     def _check_size(self) -> None:
-        """Values beyond what any policy earns or loses prove nothing, and their rounding would hide the rest."""
+        """Refuse values beyond what any policy earns or loses: their rounding would hide all other faults."""
         beyond = float(np.abs(self.model.reward).max()) / (1 - self.gamma) * (1 + _VALUE_ROUNDING)
         for place in np.flatnonzero(np.abs(self.policy.values) > beyond).tolist():
             i = int(np.searchsorted(self.policy.values_start, place, side="right")) - 1
@@ -100,7 +100,7 @@ class _Check:
         return self.policy.domain_states[first[domain] : first[domain + 1]]
 
     def _check_plans(self, members: IntArray) -> None:
-        """Plans of one domain and action: every observation is covered, and vectors and sure costs hold."""
+        """Check plans of one domain and action: every observation is covered, and vectors and sure costs hold."""
         model, policy = self.model, self.policy
         states, a = self._states(int(policy.domain[members[0]])), int(policy.actions[members[0]])
         move = model.transition[a][states]
@@ -135,7 +135,7 @@ class _Check:
             self._check_costs(part, dearest + self.gamma * worst, dear)
 
     def _inside(self, i: int, o: int, follower: int, states: AnyArray) -> IntArray:
-        """Where the states that follow node i and observation o stand in the domain of the plan that does."""
+        """Places of the states after node i and observation o in the domain of the plan that follows."""
         domain = int(self.policy.domain[follower])
         seen = self.model.observations[o]
         if domain < 0:
@@ -150,7 +150,7 @@ class _Check:
         return place
 
     def _no_successor(self, i: int, o: int, source: int) -> str:
-        """A sentence that names all three."""
+        """A complaint that names the node, the observation and a state it comes from."""
         return (
             f"{self._name(i)} has no successor after observation {self.model.observations[o]!r}, "
             f"which can follow state {self.model.states[source]!r}"
@@ -168,7 +168,7 @@ class _Check:
         self.e = max(self.e, max(0.0, float(excess.max())) + rounding)
 
     def _check_costs(self, nodes: IntArray, spent: FloatArray, dear: IntArray) -> None:
-        """``spent [nodes, K]`` is what a step and the dearest successor cost, ``dear`` the observation before that."""
+        """Check ``spent [nodes, K]``: a step and its costliest successor, after observation ``dear [nodes, K]``."""
         for k in self.limited.tolist():
             promised = self.policy.sure_cost[nodes, k]
             for i in np.flatnonzero(spent[:, k] > promised * (1 + _COST_ROUNDING)).tolist():
@@ -178,7 +178,7 @@ class _Check:
             self.eta[k] = max(self.eta[k], eta + EPS)
 
     def _too_dear(self, i: int, k: int, spent: float, o: int) -> str:
-        """A sentence that names the dearest successor."""
+        """A complaint that names the costliest successor."""
         follower = int(self.policy.successors[i, o])
         rest = float(self.policy.sure_cost[follower, k])
         which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
@@ -192,7 +192,7 @@ class _Check:
         )
 
     def _check_start(self) -> float:
-        """What the start promises at the initial belief, and that it is within the budget."""
+        """Check that the start keeps the budget; return the reward that it promises at the initial belief."""
         policy, model, start = self.policy, self.model, self.policy.start
         # beyond its own budget the policy would not start there
         limit = np.minimum(policy.model.spending_limit, model.spending_limit)
@@ -211,7 +211,7 @@ class _Check:
         return float(policy.values[policy.values_start[start] + place] @ model.initial_belief[support])
 
     def _walk(self, support: IntArray, probability: FloatArray) -> None:
-        """Every belief node that can be reached, at its belief."""
+        """Check every belief node that can be reached, at its belief."""
         held: dict[int, tuple[AnyArray, FloatArray]] = {self.policy.start: (support, probability)}
         order, depth = self._in_order()
         widest, apart = support.size, 0.0

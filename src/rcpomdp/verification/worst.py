@@ -19,7 +19,7 @@ class Worst(NamedTuple):
     move: IntArray  # [n] successor; n where there is none
 
     def end_of_path(self) -> int:
-        """Where the worst moves from 0 end, or any point of the cycle that they enter."""
+        """The point where the worst moves from 0 end, or any point of the cycle that they enter."""
         i = 0
         for _ in range(len(self.value)):
             if self.move[i] == len(self.value):

@@ -1,9 +1,9 @@
-"""How a problem is drawn: simple shapes in a plane, coloured by what they stand for.
+"""Drawings of problems: simple shapes in a plane, coloured by what they stand for.
 
-A drawing has a scene, which never changes, and marks, which show a belief. Both are lists of shapes that any program
-can put on paper: the explorer as SVG, others as PNG. Lengths are in cells of the map; x goes right, y goes down, and
-the drawing fills ``0 ≤ x ≤ width``, ``0 ≤ y ≤ height``. A shape has a role instead of a colour (`PALETTE`), and a
-strength between 0 and 1, its opacity: mostly the probability of what it shows.
+A drawing has a scene, which never changes, and an overlay, which shows a belief. Both are lists of shapes that any
+program can put on paper: the explorer as SVG, others as PNG. Lengths are in cells of the map; x goes right, y goes
+down, and the drawing fills ``0 ≤ x ≤ width``, ``0 ≤ y ≤ height``. A shape has a role instead of a colour (`PALETTE`),
+and a strength between 0 and 1, its opacity: mostly the probability of what it shows.
 
 A problem offers its drawing beside its builder, as a function of the model:
 
@@ -13,13 +13,13 @@ A problem offers its drawing beside its builder, as a function of the model:
 ...     width, height = 2.0, 1.0
 ...     def scene(self):
 ...         return [Rect(i, 0, 1, 1, "ground", title=f"door {i + 1}") for i in range(2)]
-...     def marks(self, belief):
+...     def overlay(self, belief):
 ...         here = zip(belief.states.tolist(), belief.probabilities.tolist())
 ...         return [Circle(s + 0.5, 0.5, 0.3, "hazard", p, f"tiger: {p:.0%}") for s, p in here]
 >>> from rcpomdp.problems.tiger import tiger
 >>> problem = rc.problems.Problem("drawn-tiger", "Tiger with a picture.", tiger, drawing=lambda model: Doors())
 >>> model = problem.make()
->>> problem.draw(model).marks(rc.beliefs.initial(model))[0]
+>>> problem.draw(model).overlay(rc.beliefs.initial(model))[0]
 Circle(x=0.5, y=0.5, radius=0.3, role='hazard', strength=0.5, title='tiger: 50%')
 """
 
@@ -122,11 +122,11 @@ class Drawing(Protocol):
         ...
 
     def scene(self) -> Sequence[Shape]:
-        """What is always there, from the back to the front."""
+        """Shapes that are always there, from the back to the front."""
         ...
 
-    def marks(self, belief: Belief) -> Sequence[Shape]:
-        """What a belief adds, from the back to the front."""
+    def overlay(self, belief: Belief) -> Sequence[Shape]:
+        """Shapes that a belief adds, from the back to the front."""
         ...
 
 
@@ -137,7 +137,7 @@ _EXTENTS = ("width", "height", "radius", "size")  # which cannot be negative
 def check_drawing(drawing: Any) -> None:
     """Refuse what is no drawing, or has no room."""
     if not isinstance(drawing, Drawing):
-        raise InputError(f"{drawing!r} is no drawing: it lacks width, height, scene or marks")
+        raise InputError(f"{drawing!r} is no drawing: it lacks width, height, scene or overlay")
     for name, value in (("width", drawing.width), ("height", drawing.height)):
         if not _is_number(value):
             raise InputError(f"the drawing's {name} is {value!r}, not a finite number")
@@ -146,13 +146,13 @@ def check_drawing(drawing: Any) -> None:
 
 
 def checked_scene(drawing: Drawing) -> list[Shape]:
-    """What is always there, checked."""
+    """The scene of a drawing, its shapes checked."""
     return _checked(drawing.scene(), "scene")
 
 
-def checked_marks(drawing: Drawing, belief: Belief) -> list[Shape]:
-    """What a belief adds, checked."""
-    return _checked(drawing.marks(belief), "marks")
+def checked_overlay(drawing: Drawing, belief: Belief) -> list[Shape]:
+    """The overlay of a drawing for a belief, its shapes checked."""
+    return _checked(drawing.overlay(belief), "overlay")
 
 
 def _checked(shapes: Any, where: str) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""How things look in a notebook: small HTML tables, for the ``_repr_html_`` of models, results, policies and runs.
+"""Small HTML tables for notebooks: the ``_repr_html_`` of models, results, policies and runs.
 
 Whatever comes from a model (labels, names, sentences) is escaped. No colours are set: text and lines take those of the
 page, so that light and dark look alike. The module imports none of the classes that it shows; they import it.
@@ -98,11 +98,11 @@ def simulation(shown: Simulation) -> str:
 
 
 def verification(shown: Verification) -> str:
-    """What a second look at a policy found."""
+    """A verification: what was found, and what was checked."""
     rows: list[tuple[Any, ...]] = []
     if not math.isnan(shown.reward):
         rows.append(("reward", f"{'' if shown.note is None else 'at least '}{shown.reward:.9g}"))
-    for k, (cost, most) in enumerate(zip(shown.cost, shown.most_spent, strict=True)):
+    for k, (cost, most) in enumerate(zip(shown.cost, shown.sure_cost, strict=True)):
         which = f"cost {k + 1}" if len(shown.cost) > 1 else "cost"
         expected = "" if math.isnan(cost) else f"{cost:.9g} expected"
         told = f"{expected}{_no_more(most)}".removeprefix(", ")

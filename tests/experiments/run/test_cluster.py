@@ -26,7 +26,7 @@ with Client(sys.argv[1], timeout=60) as client:
 
 
 IMPATIENT = """
-from rcpomdp.experiments import cluster
+from rcpomdp.experiments.run import cluster
 cluster._PATIENCE = 1
 from rcpomdp.__main__ import main
 main()
@@ -34,7 +34,7 @@ main()
 
 LISTEN = """
 import sys
-from rcpomdp.experiments.cluster import ClusterPool
+from rcpomdp.experiments.run.cluster import ClusterPool
 from rcpomdp.experiments.suites import cells
 pool = ClusterPool(sys.argv[1])
 [(_, cell)] = cells("smoke", only="CE,*CPBVI-D")

@@ -251,7 +251,7 @@ CLAIM = """
 import sys, time
 sys.path[:0] = sys.argv[2:]
 from made_records import cell
-from rcpomdp.experiments.store import RunStore
+from rcpomdp.experiments.run.store import RunStore
 RunStore(sys.argv[1]).claim([cell()])
 print("claimed", flush=True)
 time.sleep(600)

@@ -334,16 +334,16 @@ def test_claims_in_claims_have_a_limit(saved: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "value", "saving", "loading"),
     [
-        ("_MOST_PARTS", 2, "is a mixture of more than 2 parts$", "is a mixture of more than 2 parts$"),
-        ("_LONGEST_HEADER", 99, "take more than 99 letters$", "entry 'policy.json' has more than 99 bytes$"),
-        ("_MOST_BYTES", 50, "more than the 50 bytes that a policy file may have$", "more than 50 bytes$"),
+        ("tree._MOST_PARTS", 2, "is a mixture of more than 2 parts$", "is a mixture of more than 2 parts$"),
+        ("archive._LONGEST_HEADER", 99, "take more than 99 letters$", "entry 'policy.json' has more than 99 bytes$"),
+        ("archive._MOST_BYTES", 50, "more than the 50 bytes that a policy file may have$", "more than 50 bytes$"),
     ],
 )
 def test_sizes_are_checked_before_anything_of_that_size_is_made(
     limit: str, value: int, saving: str, loading: str, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy, before = rc.load_policy(saved, MODEL), saved.read_bytes()
-    monkeypatch.setattr(f"rcpomdp.io.policy.file.{limit}", value)
+    monkeypatch.setattr(f"rcpomdp.io.policy.{limit}", value)
     with pytest.raises(rc.PolicyError, match=saving):
         rc.save_policy(saved, policy, MODEL)
     assert saved.read_bytes() == before
@@ -355,7 +355,7 @@ def test_a_lack_of_memory_is_one_sentence(saved: Path, monkeypatch: pytest.Monke
     def no_room(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rcpomdp.io.policy.file._array", no_room)
+    monkeypatch.setattr("rcpomdp.io.policy.archive._array", no_room)
     with pytest.raises(rc.PolicyError, match="^policy file '.*' needs more memory than there is$"):
         rc.load_policy(saved, MODEL)
 

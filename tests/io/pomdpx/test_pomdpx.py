@@ -182,8 +182,8 @@ def test_a_flat_model_may_fill_each_table(tmp_path: Path, monkeypatch: pytest.Mo
         transition=[np.eye(n)] * m, observation=[np.ones((n, 1))] * m, reward=np.ones((n, m)),
         initial_belief=np.full(n, 1 / n), discount=0.5,
     )  # fmt: skip
-    for limit in ("pomdpx_tables.MOST_CELLS", "pomdpx_flatten.MOST_CELLS", "pomdpx_writer.MOST_CELLS"):
-        monkeypatch.setattr(f"rcpomdp.io.{limit}", n * m)
+    for limit in ("tables.MOST_CELLS", "flatten.MOST_CELLS", "writer.MOST_CELLS"):
+        monkeypatch.setattr(f"rcpomdp.io.pomdpx.{limit}", n * m)
     assert_same(again(model, tmp_path), model)
 
 
@@ -308,17 +308,17 @@ def test_every_malformed_file_has_its_message() -> None:
 @pytest.mark.parametrize(
     ("limit", "value", "file", "sentence"),
     [
-        ("pomdpx_flatten.MOST_CELLS", 23, "rover", "line 42: with 'rover_1' there are more than 23 possible outcomes"),
-        ("pomdpx_flatten.MOST_CELLS", 45, "rover", "line 84: with 'toll' there are more than 45 possible outcomes"),
-        ("pomdpx_tables._MOST_WORK", 40, "tiger", "line 24: the entries of 'sound' have too many different forms"),
-        ("pomdpx_tables._MOST_COLUMNS", 2, "tiger", "line 17: the table of 'tiger_1' has too many parents to be held"),
-        ("pomdpx_pragma.MOST_NUMBERS", 5, "tiger", "line 2: the costs are more than 5 numbers"),
+        ("flatten.MOST_CELLS", 23, "rover", "line 42: with 'rover_1' there are more than 23 possible outcomes"),
+        ("flatten.MOST_CELLS", 45, "rover", "line 84: with 'toll' there are more than 45 possible outcomes"),
+        ("tables._MOST_WORK", 40, "tiger", "line 24: the entries of 'sound' have too many different forms"),
+        ("tables._MOST_COLUMNS", 2, "tiger", "line 17: the table of 'tiger_1' has too many parents to be held"),
+        ("pragma.MOST_NUMBERS", 5, "tiger", "line 2: the costs are more than 5 numbers"),
     ],
 )
 def test_what_would_outgrow_memory_or_time_is_refused(
     limit: str, value: int, file: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"rcpomdp.io.{limit}", value)
+    monkeypatch.setattr(f"rcpomdp.io.pomdpx.{limit}", value)
     with pytest.raises(rc.ModelError) as complaint:
         read_pomdpx(DATA / "good" / f"{file}.pomdpx")
     assert str(complaint.value).endswith(f", {sentence}")

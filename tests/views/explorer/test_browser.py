@@ -162,7 +162,7 @@ def test_rocks_are_walked_as_python_does_and_drawn_on_their_map(opened, rocks, s
     shown = opened(made("crs-5-7", rocks))
     walk_by_clicks(shown, rocks, model, np.random.default_rng(seed), 9)
     shown.click("#restart")
-    titles = shown.locator(".map .marks title").all_text_contents()
+    titles = shown.locator(".map .overlay title").all_text_contents()
     assert "rover at (1, 1): 1" in titles
     assert "rock 7 at (2, 4): good with probability 0.5" in titles
 

@@ -59,7 +59,7 @@ def test_a_name_takes_no_place_of_the_page(name: str) -> None:
     assert html.count("const DATA = JSON.parse") == html.count("color-scheme: light; }") == 1
 
 
-def test_drawn_problems_have_marks_for_every_belief() -> None:
+def test_drawn_problems_have_an_overlay_for_every_belief() -> None:
     model = rc.problems.make("tunnels")
     drawing = rc.problems.get("tunnels").draw(model)
     data = data_of(page(model, [Side("forward", rc.policies.blind(model, "forward"))], drawing).html)

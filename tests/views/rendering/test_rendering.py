@@ -43,7 +43,7 @@ class Doors:
     def scene(self) -> list[Any]:
         return [Rect(0, 0, 2, 1, "ground"), Line(1, 0, 1, 1, "edge"), Text(0.5, 0.2, "$left_", "ink")]
 
-    def marks(self, belief: rc.beliefs.Belief) -> list[Any]:
+    def overlay(self, belief: rc.beliefs.Belief) -> list[Any]:
         here = zip(belief.states.tolist(), belief.probabilities.tolist(), strict=True)
         return [Circle(s + 0.5, 0.6, 0.2, "hazard", 1.0 if p == 0.5 else p) for s, p in here]
 
@@ -181,7 +181,7 @@ def test_labels_of_any_kind(tmp_path: Path) -> None:
         ({"steps": 0}, "steps must be a whole number between 1 and 200, not 0"),
         ({"steps": 201}, "steps must be a whole number between 1 and 200, not 201"),
         ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
-        ({"drawing": 3}, "3 is no drawing: it lacks width, height, scene or marks"),
+        ({"drawing": 3}, "3 is no drawing: it lacks width, height, scene or overlay"),
     ],
 )
 def test_bad_input(change: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_drawing_needs_room(tmp_path: Path) -> None:
         ((0, 0, 1, 1, "hazard"), "is (0, 0, 1, 1, 'hazard'), not a Rect, Circle, Line or Text"),
     ],
 )
-@pytest.mark.parametrize("where", ["scene", "marks"])
+@pytest.mark.parametrize("where", ["scene", "overlay"])
 def test_a_shape_that_cannot_be_drawn_is_named(tmp_path: Path, shape: Any, sentence: str, where: str) -> None:
     drawing = Doors()
     setattr(drawing, where, lambda *belief: [Rect(0, 0, 1, 1, "ground"), shape])

@@ -1,1 +1,1 @@
-"""What came of experiments: tables, figures, exports and one page, read from a store of runs."""
+"""Tables, figures, exports and one page of what experiments gave, read from a store of runs."""

@@ -1,4 +1,4 @@
-"""How far a result is from the paper's, in standard errors.
+"""The distance of a result from the paper's, in standard errors.
 
 The difference is divided by the standard error of both together, to which a printed number adds that of its rounding:
 a number printed to a unit u is off by up to u/2, so by u/√12 at a standard deviation. Without it, 12 ± 0 would be

@@ -1,4 +1,4 @@
-"""What tables mark, by the paper's rule.
+"""The marks of a table's rows, by the paper's rule.
 
 Of each problem: the best violation rates, the highest reward of those that violate the budget in some run, and the
 highest reward of those that never do. Numbers that look the same share a mark.
@@ -44,6 +44,6 @@ def marks(group: Group) -> list[set[str]]:
 
 def best_rewards(group: Group) -> list[set[str]]:
     """The best reward of each problem, as Table 2 has it: to the digits shown."""
-    worth = [row.worth for row in group.rows]
-    highest = max((round(value, DECIMALS) for value in worth if value is not None), default=0.0)
-    return [{BEST} if v is not None and round(v, DECIMALS) == highest else set() for v in worth]
+    rewards = [row.own_reward for row in group.rows]
+    highest = max((round(value, DECIMALS) for value in rewards if value is not None), default=0.0)
+    return [{BEST} if v is not None and round(v, DECIMALS) == highest else set() for v in rewards]

@@ -57,7 +57,7 @@ def report(records: Sequence[Record], store: str = "runs.db") -> str:
 
 
 def commands(name: str, records: Sequence[Record], store: str) -> list[str]:
-    """The commands that make these records, with a word where they make more; none for a suite not known here."""
+    """The commands that make these records; a remark tells if they make more. An unknown suite has none."""
     if name not in suites.names():
         return []
     suite = suites.get(name)
@@ -86,7 +86,7 @@ def _part(here: int, cells: int) -> str:
 
 
 def _limit(seconds: float, usual: float, of_suite: float) -> float:
-    """The limit to give for a suite that gives a cell so many seconds: exactly, where rounding allows."""
+    """The ``--time-limit`` at which a suite gives a cell so many seconds, exactly where rounding allows."""
     about = of_suite * (seconds / usual)
     near = (float(f"{about:.12g}"), about, math.nextafter(about, 0), math.nextafter(about, math.inf))
     return next((limit for limit in near if usual * (limit / of_suite) == seconds), about)
@@ -107,7 +107,7 @@ def _cells(records: Sequence[Record], time_limit: float) -> list[Any]:
 
 def _overview(records: Sequence[Record], by_suite: dict[str, list[Record]]) -> list[str]:
     lost = sum(map(failed, records))
-    days = sorted({moment[:10] for record in records for moment in (record.started, record.finished)})
+    days = sorted({stamp[:10] for record in records for stamp in (record.started, record.finished)})
     period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     spent = sum(r.setup_seconds + r.seconds + r.simulation_seconds for r in records)
     runs = sum(len(record.run_reward) for record in records)

@@ -1,4 +1,4 @@
-"""Which records a table, a plot or a report is made of."""
+"""The records that a table, a plot or a report is made of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..run.store import RunStore
 
 
 def select(path: str, suite: str | None = None) -> list[Record]:
-    """The records of a store, or of one suite in it; that there are none is an InputError."""
+    """The records of a store, or of one suite in it; raises an InputError if there are none."""
     with RunStore(path) as store:
         records = store.records()
     if not records:

@@ -34,7 +34,7 @@ _LAST = "ARCS"
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one cell over all its seeds; None is what is not known."""
+    """The outcome of one cell over all its seeds; None is what is not known."""
 
     cell: Cell  # of the first seed
     records: tuple[Record, ...]
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def error(self) -> str | None:
-        """What went wrong, if every seed failed."""
+        """The error, if every seed failed."""
         return next((record.error or FAILED for record in self.records if failed(record)), None)
 
     @property
@@ -58,11 +58,11 @@ class Row:
 
     @property
     def status(self) -> str:
-        """How the searches ended."""
+        """The statuses with which the searches ended."""
         return ", ".join(dict.fromkeys(record.status for record in self.records))
 
     @property
-    def worth(self) -> float | None:
+    def own_reward(self) -> float | None:
         """The reward of the policies themselves, without sampling where that is known."""
         values = [record.reward for record in self.records if record.reward is not None]
         return float(np.mean(values)) if values else self.reward.mean if self.reward else None
@@ -123,7 +123,7 @@ def summarise(records: Sequence[Record]) -> Row:
 
 
 def failed(record: Record) -> bool:
-    """Whether nothing came of a cell."""
+    """Return whether a cell failed."""
     return record.error is not None or record.status == FAILED
 
 
@@ -203,7 +203,7 @@ def sizes(cell: Cell) -> tuple[int, int, int] | None:
 
 
 def _tuples(value: Any) -> Any:
-    """What JSON made of parameters, as builders take them."""
+    """Parameters from JSON as builders take them: lists are tuples."""
     if isinstance(value, dict):
         return {name: _tuples(item) for name, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

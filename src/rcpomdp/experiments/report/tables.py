@@ -1,7 +1,7 @@
 """Tables laid out like the paper's, its values beside ours.
 
 ``short`` is the paper's first table; ``extended`` is that of its appendix, with sizes, bounds and how searches ended;
-``unconstrained`` is its Table 2: what policies are worth by themselves, under budgets that do not bind.
+``unconstrained`` is its Table 2: the policies' own rewards, under budgets that do not bind.
 """
 
 from __future__ import annotations
@@ -198,14 +198,14 @@ def _own_cost(row: Row) -> float | None:
 
 
 def _own_reward(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry(_fixed(row.worth), BEST if BEST in mark else "")
+    return Entry(_fixed(row.own_reward), BEST if BEST in mark else "")
 
 
 def _from_paper(group: Group, row: Row, mark: set[str]) -> Entry:
-    worth = row.worth
-    if row.paper is None or row.paper.reward is None or worth is None:
+    reward = row.own_reward
+    if row.paper is None or row.paper.reward is None or reward is None:
         return Entry(NOTHING)
-    return Entry(_signed(worth - row.paper.reward, 2))
+    return Entry(_signed(reward - row.paper.reward, 2))
 
 
 def _status(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -301,7 +301,7 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
 
 
 def _lost(name: str, group: Group, row: Row) -> str:
-    """Which seeds are not in a row, and why."""
+    """A sentence that says which seeds are not in a row, and why."""
     seeds = ", ".join(str(record.cell.seed) for record in row.lost)
     reasons = "; ".join(dict.fromkeys(record.error or FAILED for record in row.lost))
     return (

@@ -1,10 +1,10 @@
 """Policies in the formats of other programs, by the ending of the file.
 
-- ``.policy``: α-vectors in XML, as SARSOP (APPL) has them (`sarsop_policy`)
-- ``.alpha``: α-vectors as text, as pomdp-solve has them (`pomdp_solve`)
-- ``.pg``: policy graphs as text, as pomdp-solve has them (`pomdp_solve`)
+- ``.policy``: α-vectors in XML, as SARSOP (APPL) has them (`io/policy/sarsop.py`)
+- ``.alpha``: α-vectors as text, as pomdp-solve has them (`io/policy/pomdp_solve.py`)
+- ``.pg``: policy graphs as text, as pomdp-solve has them (the same)
 
-None of them names its model, keeps claims or knows budgets; our own format (``.rcp``, `policy_file`) does.
+None of them names its model, keeps claims or knows budgets; our own format (``.rcp``, `io/policy/file.py`) does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOREIGN = (".policy", ".alpha", ".pg")
 
 
 def is_foreign(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's ending is that of another program's policies.
+    """Return whether a file's ending is that of another program's policies.
 
     >>> is_foreign("tiger.policy"), is_foreign("tiger.rcp")
     (True, False)

@@ -28,7 +28,7 @@ _LETTERS = 400  # of a word with its blanks, more than any number has
 
 
 def _words(path: str | os.PathLike[str], n_words: int) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not empty, with their numbers; one too long for so many words is refused, not held."""
+    """The words of each line that is not empty, with its number; a line too long for `n_words` is refused unread."""
     longest = _LETTERS * (n_words + 2)
     with open(path, "rb") as file:
         for i, line in enumerate(iter(lambda: file.readline(longest + 1), b""), 1):
@@ -123,7 +123,7 @@ def read_graph(path: str | os.PathLike[str], model: CPOMDP, start: int | None = 
 
 
 def _entered(path: str | os.PathLike[str], model: CPOMDP, n_nodes: int) -> int:
-    """Where a graph is entered, by the vectors that were written with it."""
+    """Node at which a graph is entered, by the vectors that were written with it."""
     beside = Path(os.fsdecode(path)).with_suffix(".alpha")
     if not beside.is_file():
         return 0

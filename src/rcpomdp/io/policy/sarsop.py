@@ -49,7 +49,7 @@ def read_sarsop(path: str | os.PathLike[str], model: CPOMDP) -> AlphaPolicy:
 
 
 class _Reader:
-    """What was read so far."""
+    """A policy file being read: the vectors so far, and the element that is open."""
 
     def __init__(self, model: CPOMDP) -> None:
         self.model = model
@@ -150,7 +150,7 @@ class _Reader:
         self._sparse[s] = _finite(words[1], line)
 
     def instruction(self, target: str, text: str, line: int) -> None:
-        """Pass over what is not ours."""
+        """Pass over processing instructions: the format has none."""
 
     def policy(self) -> AlphaPolicy:
         """The vectors, if all that were announced are there."""

@@ -64,7 +64,7 @@ class Bulk:
         return values
 
     def _found(self, batch: Batch, count: int, hard: int) -> Found:
-        """What a batch holds, the hard numbers read digit by digit."""
+        """The statements of a batch; numbers that the kernel only estimated are read again, digit by digit."""
         piece = self._words.piece
         which, begins, ends = batch.hard[:hard].T
         texts = [piece[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]

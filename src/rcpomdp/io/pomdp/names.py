@@ -67,7 +67,7 @@ class Declared:
 
 
 def fault_of_name(word: bytes) -> str:
-    """What is wrong with a word as a name; empty if nothing is."""
+    """A clause that says why a word is no name; empty if it is one."""
     if word in RESERVED:
         return "is a word of the format, not a name"
     if word in b":*":
@@ -76,7 +76,7 @@ def fault_of_name(word: bytes) -> str:
 
 
 def is_plain(label: object) -> bool:
-    """Whether a label can stand in a file as it is, for every program to read.
+    """Return whether a label can stand in a file as it is, for every program to read.
 
     >>> [is_plain(label) for label in ("tiger-left", "hall rocky", "T", "0", 0)]
     [True, False, False, False, False]
@@ -85,5 +85,5 @@ def is_plain(label: object) -> bool:
 
 
 def is_word(label: object) -> bool:
-    """Whether a label is made of letters, digits, "_" and "-", begins with a letter and is not too long."""
+    """Return whether a label is made of letters, digits, "_" and "-", begins with a letter and is not too long."""
     return isinstance(label, str) and len(label) <= LONGEST_WORD and bool(_STRICT.fullmatch(label))

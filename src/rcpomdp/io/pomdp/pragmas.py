@@ -1,4 +1,4 @@
-"""What `.pomdp` files have no word for, in lines that begin with ``#!`` and are comments to other programs.
+"""Pragmas: lines that begin with ``#!``, comments to other programs, with what `.pomdp` has no statement for.
 
 Costs (``costs``, ``budget``, ``C[k]``), labels of any kind (``states``, ``actions``, ``observations``), terminal states
 (``terminal``), the model's ``name``, and marks of the first and the last line, by which a file that was cut short is

@@ -1,4 +1,4 @@
-"""What all statements of a `.pomdp` file are made of: words, indices, numbers, runs of numbers."""
+"""The parts that all statements of a `.pomdp` file are made of: words, indices, numbers, runs of numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Statements:
         self.words.take()
 
     def fail_ahead(self, expectation: str) -> NoReturn:
-        """Refuse the next word for not being what it should."""
+        """Refuse the next word: it is not what is expected there."""
         word = self.words.peek()
         found = f"found {text(word)!r}" if word else "but the file ends"
         self.words.error(f"{expectation}, {found}", self.words.ahead())
@@ -73,7 +73,7 @@ class Statements:
         return value
 
     def is_number(self) -> bool:
-        """Whether the next word is one."""
+        """Return whether the next word is a number."""
         return number(self.words.peek()) is not None
 
     def numbers(self, count: int, limits: Limits, what: str, whose: str) -> tuple[IntArray, FloatArray]:
@@ -143,7 +143,7 @@ def shown(declared: Declared, index: int) -> str:
 
 
 def unknown(word: bytes, known: tuple[str, ...]) -> str:
-    """What to say of a word where a statement should begin."""
+    """A complaint about a word that stands where a statement should begin."""
     if number(word) is not None:
         return f"a statement should begin here, found the number {text(word)!r}; are there too many before it?"
     return f"a statement should begin here, found {text(word)!r}{nearest(text(word), known)}"

@@ -1,4 +1,4 @@
-"""What the statements of a `.pomdp` file add up to, where later ones win.
+"""Tables that the statements of a `.pomdp` file fill, where later ones win.
 
 `Probabilities` hold T or O: a log of cells and, per row, since when the log counts for it. `Values` hold R or a cost: a
 log of statements over (action, state, next state, observation), any of which may be ``*``. The model's
@@ -84,7 +84,7 @@ class Probabilities:
         is_clear = index[:, 2] == ANY
         if is_clear.any():
             cells = ~is_clear
-            # The last of several moments for one row is the one that stays.
+            # Of several values for one row the last is the one that stays.
             self._sinces()[rows[is_clear]] = self._length + np.cumsum(cells)[is_clear]
             self.put(rows[cells], index[cells, 2], values[cells])
         else:
@@ -170,7 +170,7 @@ class Values:
 
     @property
     def by_outcome(self) -> bool:
-        """Whether any statement names a next state or an observation."""
+        """Return whether any statement names a next state or an observation."""
         return any(bool((index[:, 2:] != ANY).any()) for index in self._index)
 
     def expectation(self, transition: Matrices, observation: Matrices) -> FloatArray:
@@ -182,52 +182,52 @@ class Values:
         self._index, self._values = [], []
         result = np.empty((n_states, n_actions))
         for a in range(n_actions):
-            moment, value = laid.base(a)
+            serial, value = laid.base(a)
             result[:, a] = value
             rows = laid.detailed_rows(a, transition[a])
             if rows.size:
                 z = observation[a] if laid.by_observation else None
-                _average(laid, a, rows, transition[a], z, moment, value, result)
+                _average(laid, a, rows, transition[a], z, serial, value, result)
         return result
 
 
 class _Layers:
-    """Statements by which of their words are not ``*``, each kind sorted by them, the last of equals kept."""
+    """Statements grouped by which of their words are not ``*``; a group is sorted by these, the last of equals kept."""
 
     def __init__(self, shape: tuple[int, int, int, int], keyword: str) -> None:
         self._shape, self._keyword = shape, keyword
-        # kind, a mask over the four words -> (keys, moments, values)
+        # kind, a mask over the four words -> (keys, serial numbers, values)
         self._kinds: dict[tuple[bool, ...], tuple[IntArray, IntArray, FloatArray]] = {}
 
     @property
     def by_observation(self) -> bool:
-        """Whether any statement names an observation."""
+        """Return whether any statement names an observation."""
         return any(kind[3] for kind in self._kinds)
 
     def enter(self, index: IndexArray, values: FloatArray) -> None:
         codes = (index != ANY) @ np.array([8, 4, 2, 1])
         for code in np.unique(codes):
             kind = tuple(bool(code & bit) for bit in (8, 4, 2, 1))
-            moments = np.flatnonzero(codes == code)
-            keys = self._keys(kind, *(index[moments, i] for i in range(4)))
+            serials = np.flatnonzero(codes == code)
+            keys = self._keys(kind, *(index[serials, i] for i in range(4)))
             if not (np.diff(keys) > 0).all():
                 order = np.argsort(keys, kind="stable")
-                keys, moments = keys[order], moments[order]
+                keys, serials = keys[order], serials[order]
                 last = np.append(keys[1:] != keys[:-1], True)
-                keys, moments = keys[last], moments[last]
-            self._kinds[kind] = (keys, moments, values[moments])
+                keys, serials = keys[last], serials[last]
+            self._kinds[kind] = (keys, serials, values[serials])
 
     def base(self, a: int) -> tuple[IntArray, FloatArray]:
-        """When and what was last said of all outcomes of each state under an action."""
+        """The last statement about all outcomes of each state under an action: serial number and value, [S] each."""
         states = np.arange(self._shape[1])
-        moment, value = np.full(len(states), -1), np.zeros(len(states))
+        serial, value = np.full(len(states), -1), np.zeros(len(states))
         for kind in self._kinds:
             if not (kind[2] or kind[3]):
-                self._look_up(kind, (a, states, 0, 0), moment, value)
-        return moment, value
+                self._look_up(kind, (a, states, 0, 0), serial, value)
+        return serial, value
 
     def detailed_rows(self, a: int, transition: sp.csr_array[np.float64]) -> IntArray:
-        """States of which more is said than `base` tells."""
+        """States with statements about single outcomes, which `base` leaves out."""
         mask: BoolArray = np.zeros(self._shape[1], dtype=np.bool_)
         for kind, (keys, _, _) in self._kinds.items():
             if not (kind[2] or kind[3]):
@@ -250,21 +250,21 @@ class _Layers:
         return np.flatnonzero(mask)
 
     def details(
-        self, a: int, s: IntArray, s_next: IntArray, o: IntArray | int, moment: IntArray, value: FloatArray
+        self, a: int, s: IntArray, s_next: IntArray, o: IntArray | int, serial: IntArray, value: FloatArray
     ) -> None:
-        """Replace moment and value of outcomes by those of later statements about them."""
+        """Replace serial number and value for each outcome by those of later statements about it alone."""
         for kind in self._kinds:
             if kind[2] or kind[3]:
-                self._look_up(kind, (a, s, s_next, o), moment, value)
+                self._look_up(kind, (a, s, s_next, o), serial, value)
 
     def _look_up(
-        self, kind: tuple[bool, ...], words: tuple[IntArray | int, ...], moment: IntArray, value: FloatArray
+        self, kind: tuple[bool, ...], words: tuple[IntArray | int, ...], serial: IntArray, value: FloatArray
     ) -> None:
-        keys, moments, values = self._kinds[kind]
-        wanted = np.broadcast_to(self._keys(kind, *words), moment.shape)
+        keys, serials, values = self._kinds[kind]
+        wanted = np.broadcast_to(self._keys(kind, *words), serial.shape)
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        later = (keys[at] == wanted) & (moments[at] > moment)
-        moment[later], value[later] = moments[at[later]], values[at[later]]
+        later = (keys[at] == wanted) & (serials[at] > serial)
+        serial[later], value[later] = serials[at[later]], values[at[later]]
 
     def _keys(self, kind: tuple[bool, ...], *words: IntArray | IndexArray | int) -> IntArray:
         key: IntArray = np.zeros(1, np.int64)
@@ -289,7 +289,7 @@ class _Layers:
         return keys // self._span(kind, i) % self._shape[i]
 
     def _span(self, kind: tuple[bool, ...], i: int) -> int:
-        """How many keys share the words up to the i-th."""
+        """Number of keys that share the words up to the i-th."""
         return int(np.prod([n for k, n in zip(kind[i + 1 :], self._shape[i + 1 :], strict=True) if k], dtype=np.int64))
 
 
@@ -299,7 +299,7 @@ def _average(
     rows: IntArray,
     transition: sp.csr_array[np.float64],
     observation: sp.csr_array[np.float64] | None,
-    moment: IntArray,
+    serial: IntArray,
     value: FloatArray,
     result: FloatArray,
 ) -> None:
@@ -321,8 +321,8 @@ def _average(
         if observation is not None:
             which, o, q = _entries(observation, s_next)
             position, s_next, weight = position[which], s_next[which], weight[which] * q
-        cell_moment, cell_value = moment[part][position], value[part][position]
-        laid.details(a, part[position], s_next, o, cell_moment, cell_value)
+        cell_serial, cell_value = serial[part][position], value[part][position]
+        laid.details(a, part[position], s_next, o, cell_serial, cell_value)
         low, high = np.full(len(part), np.inf), np.full(len(part), -np.inf)
         np.minimum.at(low, position, cell_value)
         np.maximum.at(high, position, cell_value)

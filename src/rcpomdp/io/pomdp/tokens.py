@@ -28,7 +28,7 @@ _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Place(NamedTuple):
-    """Where a word stands: an offset into a piece of the file, and the lines before that piece."""
+    """The place of a word: an offset into a piece of the file, and the lines before that piece."""
 
     piece: bytes
     line: int
@@ -87,7 +87,7 @@ class Words:
         return text.strip()
 
     def at_line_end(self) -> bool:
-        """Whether no word is left in the line of the last one."""
+        """Return whether no word is left in the line of the last one."""
         return _LINE_END.match(self.piece, self.position) is not None
 
     def next_offset(self) -> int:
@@ -96,11 +96,11 @@ class Words:
         return end - len(word)
 
     def here(self) -> Place:
-        """Where the last word taken stands."""
+        """The place of the last word taken."""
         return self._last
 
     def ahead(self) -> Place:
-        """Where the next word stands, or the file ends."""
+        """The place of the next word, or of the end of the file."""
         offset = self.next_offset()
         return Place(self._raw, self.line, offset)
 

@@ -83,7 +83,7 @@ def _kinds(model: CPOMDP) -> tuple[tuple[Labels, str], ...]:
 
 
 class _Shown:
-    """How labels stand in a file: as names, or as numbers beside which the labels are told."""
+    """Labels as a file writes them: as names, or as numbers with the labels in a pragma."""
 
     def __init__(self, labels: Labels, letter: str) -> None:
         self._labels = labels

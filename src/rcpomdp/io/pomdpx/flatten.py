@@ -76,7 +76,7 @@ class _Radix:
         return packed // stride % size
 
     def weighted(self, name: str, value: IntArray) -> IntArray:
-        """What a variable's value adds to the packed number."""
+        """The part that a variable's value adds to the packed number."""
         return value * self._place[name][0]
 
     def pack(self, value: Callable[[str], IntArray], n: int) -> IntArray:

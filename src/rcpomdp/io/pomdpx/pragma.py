@@ -1,4 +1,4 @@
-"""What PomdpX has no place for, in processing instructions that other readers pass over.
+"""Costs, budgets and labels that PomdpX has no place for, in processing instructions that other readers pass over.
 
 ::
 

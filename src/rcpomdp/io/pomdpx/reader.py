@@ -2,7 +2,7 @@
 
 Format: Kurniawati, Hsu et al., PomdpX File Format 1.0 (National University of Singapore). Tables may be given as
 ``TBL``; decision diagrams (``DD``) are refused. What the format has no place for, budgets and costs, stands in
-processing instructions of our own (`pomdpx_pragma`, docs/formats.md).
+processing instructions of our own (`io/pomdpx/pragma.py`, docs/formats.md).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_pomdpx(path: str | os.PathLike[str]) -> CPOMDP:
 
 
 class _Reader:
-    """What was read so far, and what is being read."""
+    """A model file being read: the variables and tables so far, and the elements that are open."""
 
     def __init__(self) -> None:
         self.factored = Factored()
@@ -97,7 +97,7 @@ class _Reader:
             finish(text, line)
 
     def instruction(self, target: str, text: str, line: int) -> None:
-        """Take in an instruction of ours; others are none of our business."""
+        """Take in an instruction of ours; others are passed over."""
         self.pragma.read(target, text, line, in_front=not self._has_begun)
 
     def _begin_pomdpx(self, attributes: Mapping[str, str], line: int) -> None:

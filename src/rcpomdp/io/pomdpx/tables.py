@@ -74,7 +74,7 @@ class Variable(NamedTuple):
 
 
 class Room:
-    """How many cells the entries of a file may still set."""
+    """The number of cells that the entries of a file may still set."""
 
     def __init__(self) -> None:
         self._left = _FULL_TABLES * MOST_CELLS
@@ -117,7 +117,7 @@ class Table:
         self._recent: tuple[list[int], IntArray] = ([], np.zeros(1, dtype=np.int64))
 
     def add(self, instance: Sequence[str], numbers: Sequence[str], instance_line: int, line: int) -> None:
-        """One entry; what is wrong with it is told with the line of its instance or of its numbers."""
+        """Take in one entry; a complaint about it names the line of its instance or of its numbers."""
         if len(instance) != len(self.columns):
             names = ", ".join(column.name for column in self.columns) or "none"
             found = count(len(instance), "value")

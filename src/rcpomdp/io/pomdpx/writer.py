@@ -2,7 +2,7 @@
 
 Numbers are written so that they come back bit by bit. Labels are written as they are if they are words of the format
 (no space in them), else the values are numbered and the labels stand beside costs and budgets in instructions that
-other readers pass over (`pomdpx_pragma`).
+other readers pass over (`io/pomdpx/pragma.py`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _check_size(model: CPOMDP) -> None:
 
 
 def _cells(matrix: sp.csr_array[np.float64]) -> int:
-    """How many cells the entries of a matrix set, rows that are written out in full."""
+    """Number of cells that the entries of a matrix set, counting all cells of the rows that are written out."""
     width = matrix.shape[1]
     length = np.diff(matrix.indptr).astype(np.int64)
     return int(np.where(_DENSE * length > width, width, length).sum())

@@ -1,4 +1,4 @@
-"""What follows each point and action, laid out for sweeps: points are states (FIB) or one-step beliefs (TIB).
+"""Successors of each point and action, laid out for sweeps: points are states (FIB) or one-step beliefs (TIB).
 
 After (point i, action a) each observation leads to a mixture of points. One that leads to a single point j adds
 ``w V(j)``; whichever observations do, their weights are added. A true mixture is a group and adds
@@ -21,7 +21,7 @@ SINGLES, GROUPS, MIXED = range(3)
 
 
 class Branching(NamedTuple):
-    """Rows ``i*A + a`` of what follows point i under action a; all weights are positive."""
+    """Successors of point i under action a in row ``i*A + a``; all weights are positive."""
 
     single_ptr: UnsignedArray  # [n*A + 1] where the single points of a row start
     single: UnsignedIndexArray  # point

@@ -1,7 +1,7 @@
 """Sweeps of the informed bounds over budget levels, from above.
 
-A step of kind ``kind[κ, a]`` leads from level l to ``step[kind, l]``, or is not allowed. Backups are rounded up, so
-whatever a sweep leaves is a bound.
+A step of kind ``kind[κ, a]`` leads from budget level l to ``level[kind, l]``, or is not allowed. Backups are rounded
+up, so whatever a sweep leaves is a bound.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _EPS = 2.3e-16  # a little above the spacing of doubles at 1
 
 
 class Steps(NamedTuple):
-    """Where actions lead from a budget level."""
+    """Budget levels after each kind of step."""
 
     kind: IndexArray  # [n_classes, A] which row of `level` an action is in a class
     level: IndexArray  # [kinds, L] level after the step, or NOT_ALLOWED
 
 
 class Points(NamedTuple):
-    """What values are kept at: states, or one-step beliefs."""
+    """The points that have values: states, or one-step beliefs."""
 
     cls: IndexArray  # [n] class
     gain: FloatArray  # [n, A] objective
@@ -38,7 +38,7 @@ class Points(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Bounds, and what of them is up to date."""
+    """Bounds, and when each was last brought up to date."""
 
     q: FloatArray  # [L, n, A] -inf where an action is not allowed
     v: FloatArray  # [L, n] max_a q
@@ -127,7 +127,7 @@ def mdp_q_levels(
 
 @inner
 def _is_due(x: Branching, t: Table, row: int, up: int, done: int) -> bool:
-    """Whether something that a row depends on has changed since it was backed up."""
+    """Return whether something that a row depends on has changed since it was backed up."""
     if t.latest[up] < done:
         return False
     changed = t.changed[up]
@@ -190,7 +190,7 @@ def _refresh(
     i: int,
     a: int,
 ) -> int:
-    """Back up one entry if it is due, and say how often."""
+    """Back up one entry if it is due; return the backups made, 0 or 1."""
     before = t.q[level, i, a]
     if before == -np.inf:
         return 0

@@ -1,10 +1,8 @@
-"""Numbers and statements of a `.pomdp` file, straight from its bytes.
+"""Statements of a `.pomdp` file, straight from its bytes.
 
 Kernels read what is regular and stop, before the statement or number, at the first thing that is not: a reader that can
-say what is wrong takes over there. So they never judge, and whatever they take is what that reader would have taken.
-
-A decimal with at most 2^53 for its digits and at most 22 for its exponent is one product or quotient of two exact
-floats, rounded once (Clinger 1990). All others are "hard": estimated, and left to the caller, who is told where.
+say what is wrong takes over there. They never refuse anything, and take only what that reader would take too.
+Numbers that are "hard" (`decimals.py`) are estimated, and the caller is told where they stand.
 """
 
 from __future__ import annotations
@@ -15,11 +13,9 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray, IndexArray, IntArray
 from ..jit import inner, kernel
+from .decimals import blank, digit, number
 
-_EXACT_DIGITS = 1 << 53
-_TENS = np.array([10.0**i for i in range(23)])
-_MOST_DIGITS = 19  # of a number that fits into 64 bits
-_NEWLINE, _HASH, _STAR, _PLUS, _MINUS, _DOT, _COLON, _E, _SMALL_E, _T, _O, _R = b"\n#*+-.:EeTOR"
+_NEWLINE, _HASH, _STAR, _COLON, _T, _O, _R = b"\n#*:TOR"
 _HASH_START, _HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
 
 ANY = -1  # index of a "*"
@@ -173,7 +169,7 @@ def _statement(
 
 @inner
 def _after_keyword(text: AnyArray, i: int, keyword: AnyArray) -> int:
-    """Where the word after the keyword begins, or -1."""
+    """Position where the word after the keyword begins, or -1."""
     if i + len(keyword) >= len(text):
         return -1
     for k in range(len(keyword)):
@@ -242,7 +238,7 @@ def _take(
     text: AnyArray, begin: int, lowest: float, highest: float, batch: Batch, n: int, hard: int
 ) -> tuple[int, bool, int]:
     """Read a number into batch.value[n]; return the position after it or -1, whether it is not 0, the hard ones."""
-    after, value, is_hard = _number(text, begin)
+    after, value, is_hard = number(text, begin)
     if after < 0 or not lowest <= value <= highest:
         return -1, False, hard
     batch.value[n] = value
@@ -252,24 +248,19 @@ def _take(
 
 
 @inner
-def _blank(byte: int) -> bool:
-    return byte == 32 or 9 <= byte <= 13
-
-
-@inner
 def _in_word(byte: int) -> bool:
-    return not (_blank(byte) or byte in (_COLON, _STAR, _HASH))
+    return not (blank(byte) or byte in (_COLON, _STAR, _HASH))
 
 
 @inner
 def _skip(text: AnyArray, i: int) -> int:
-    """Where the next word begins, behind blanks and comments."""
+    """Position where the next word begins, after blanks and comments."""
     end = len(text)
     while i < end:
         if text[i] == _HASH:
             while i < end and text[i] != _NEWLINE:
                 i += 1
-        elif not _blank(text[i]):
+        elif not blank(text[i]):
             break
         else:
             i += 1
@@ -277,81 +268,14 @@ def _skip(text: AnyArray, i: int) -> int:
 
 
 @inner
-def _digit(text: AnyArray, i: int) -> bool:
-    return i < len(text) and 48 <= text[i] <= 57
-
-
-@inner
-def _sign(text: AnyArray, i: int) -> tuple[int, bool]:
-    """The position after a sign, if there is one, and whether it is a minus."""
-    if i < len(text) and text[i] in (_PLUS, _MINUS):
-        return i + 1, text[i] == _MINUS
-    return i, False
-
-
-@inner
-def _number(text: AnyArray, begin: int) -> tuple[int, float, bool]:
-    """The end of a number, its value, and whether that is but an estimate; the end is -1 if there is no number."""
-    i, negative = _sign(text, begin)
-    digits, used, left, seen, dot = np.uint64(0), 0, 0, 0, -1
-    while _digit(text, i) or (dot < 0 and i < len(text) and text[i] == _DOT):
-        if text[i] == _DOT:
-            dot = seen
-        else:
-            seen += 1
-            if used < _MOST_DIGITS:
-                digits = digits * np.uint64(10) + np.uint64(text[i] - 48)
-            else:
-                left += 1  # digits that are left out
-            used += 1 if digits > 0 else 0
-        i += 1
-    shift = left if dot < 0 else left - (seen - dot)
-    i, exponent = _exponent(text, i)
-    shift += exponent
-    is_whole_word = 0 <= i < len(text) and (_blank(text[i]) or text[i] == _HASH)
-    hard = left > 0 or bool(digits > np.uint64(_EXACT_DIGITS)) or not -22 <= shift <= 22
-    if seen == 0 or not is_whole_word or (digits > 0 and not -280 < shift < 280):
-        return -1, 0.0, False
-    value = 0.0 if digits == 0 else _scaled(float(digits), shift)
-    return i, -value if negative else value, hard and bool(digits > 0)
-
-
-@inner
-def _exponent(text: AnyArray, i: int) -> tuple[int, int]:
-    """The position after an exponent, if there is one, and its value; -1 for the position of a broken one."""
-    if i >= len(text) or text[i] not in (_E, _SMALL_E):
-        return i, 0
-    i, negative = _sign(text, i + 1)
-    if not _digit(text, i):
-        return -1, 0
-    exponent = 0
-    while _digit(text, i):
-        exponent = min(10 * exponent + (text[i] - 48), 100_000)
-        i += 1
-    return i, -exponent if negative else exponent
-
-
-@inner
-def _scaled(value: float, power: int) -> float:
-    """``value * 10**power``; exact for a whole number up to 2^53 and a power up to 22."""
-    while power > 22:
-        value *= 1e22
-        power -= 22
-    while power < -22:
-        value /= 1e22
-        power += 22
-    return value * float(_TENS[power]) if power >= 0 else value / float(_TENS[-power])
-
-
-@inner
 def _index(text: AnyArray, begin: int, end: int, names: Names) -> int:
     """Index of a word: one that is all digits, or a declared name."""
     if begin == end:
         return _UNKNOWN
-    if _digit(text, begin):
+    if digit(text, begin):
         index = 0
         for i in range(begin, end):
-            if not _digit(text, i):
+            if not digit(text, i):
                 return _UNKNOWN
             index = min(10 * index + (text[i] - 48), names.size)
         return index if index < names.size else _UNKNOWN

@@ -1,7 +1,7 @@
-"""What is proven of every action at a belief, by which the one that was taken can be judged.
+"""Proven bounds on every action at a belief, by which the one that was taken can be judged.
 
 With F above the reward (the fast informed bound), G_k below cost k (the same of −C_k) and B below the reward (one
-action for ever), an action a at belief b, whatever is done afterwards, is worth
+action for ever), an action a at belief b, whatever is done afterwards, earns
 
     at least  ``R(b, a) + γ Σ_o p(o) max_a' B_a'·b_o``                           by some policy, its budget aside
     at most   ``R(b, a) + γ Σ_o p(o) max_a' F_a'·b_o``                           by any
@@ -41,7 +41,7 @@ class Stair(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """What is proven of taking an action at a belief, whatever is done afterwards."""
+    """Proven bounds on taking an action at a belief, whatever is done afterwards."""
 
     action: int
     reward_lo: float  # some policy earns this much, its budget aside
@@ -51,7 +51,7 @@ class Alternative(NamedTuple):
     stairs: tuple[tuple[Stair, ...], ...]  # [K] by what is left for each cost, both increasing
 
     def within(self, left: FloatArray, slack: FloatArray) -> float | None:
-        """What no policy exceeds that keeps what is left, [K], up to a slack for rounding; None if none keeps it."""
+        """The most that a policy can earn that keeps what is left, [K], up to a slack; None if no policy keeps it."""
         most = self.reward_hi
         for stairs, d in zip(self.stairs, (left + slack).tolist(), strict=True):
             reached = [stair.reward for stair in stairs if stair.need <= d]
@@ -62,7 +62,7 @@ class Alternative(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Why an action was not taken, as far as that is proven."""
+    """The reason why an action was not taken, as far as one is proven."""
 
     word: str  # TAKEN, BREAKS, WORSE, LESS or OPEN
     reward_hi: float | None  # what no policy exceeds that begins so and keeps what is left; None if none keeps it
@@ -71,9 +71,9 @@ class Verdict(NamedTuple):
 def judge(
     option: Alternative, taken: int, attained: float, left: FloatArray, slack: FloatArray, keeps: bool = True
 ) -> Verdict:
-    """An action beside the one taken, which earns `attained` at least, with what is left for each cost, [K].
+    """The verdict on an action beside the one taken, which earns `attained` at least, with [K] left for each cost.
 
-    Only beside a policy that `keeps` what is left, whatever it sees, is an action worse that earns less by keeping it.
+    An action that earns less within the budget is worse only if the policy itself surely `keeps` what is left.
     """
     most = option.within(left, slack)
     if option.action == taken:

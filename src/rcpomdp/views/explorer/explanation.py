@@ -1,4 +1,4 @@
-"""Why a policy does what it does after a history: the facts of one place, as data and in words."""
+"""The reasons of a policy after a history: the facts of one place, as data and in words."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def explain(
     seed: int = 0,
     bounds: Bounds | None = None,
 ) -> Explanation:
-    """Why a policy does what it does after a history.
+    """Explain why a policy does what it does after a history.
 
     Parameters
     ----------
@@ -268,12 +268,12 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
 
 
 def _keeps(risk: Risk, node: int, left: FloatArray) -> bool | None:
-    """Whether what is left is kept after all that may follow; None if that is not known."""
+    """Return whether what is left is kept after all that may follow; None if that is not known."""
     if (risk.most[node] > left).any():
         return False
     return True if risk.whole[node] or np.isinf(left).all() else None
 
 
 def _between(low: float, high: float, *, unit: float = 1.0) -> str:
-    """A number or a range; below `unit` a difference counts as rounding by that, of a cost by its own size alone."""
+    """A number, or a range if the two differ by more than rounding: relative to the larger of their size and `unit`."""
     return f"{low:.6g}" if high - low <= RELATIVE * max(unit, abs(high)) else f"between {low:.6g} and {high:.6g}"

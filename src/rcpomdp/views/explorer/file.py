@@ -13,7 +13,7 @@ from .page import MOST_NODES, Side, page
 
 
 class Written(NamedTuple):
-    """What a page holds that was written."""
+    """The extent of a page that was written."""
 
     nodes: list[int]  # explored, of each policy
     complete: bool  # nothing was left unexplored

@@ -1,9 +1,9 @@
 """A policy as one HTML file to click through: its data, style and script are inside, and nothing is fetched.
 
-The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, what a drawing marks
-(`drawing`) and what is proven of every action (`alternatives`). What is left of the budget and the verdicts on actions
-that follow from it are worked out while walking, by the same rules as in `explanation`. Numbers are rounded to 9
-digits, those that are compared with a budget to 14.
+The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, the overlay of
+its drawing (`drawing`) and what is proven of every action (`alternatives`). What is left of the budget, and the
+verdicts on actions that follow from it, are worked out while walking, by the same rules as in `explanation`. Numbers
+are rounded to 9 digits, those that are compared with a budget to 14.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
 from ...policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
-from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_marks, checked_scene
+from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from .alternatives import Bounds
 from .risk import risks
 from .walk import HistoryGraph, belief_key, starts, walk
@@ -166,7 +166,7 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
 
 
 def _is_exact(graph: HistoryGraph) -> bool:
-    """Whether rewards and costs to come are the same from below and from above, but for rounding."""
+    """Return whether rewards and costs to come are the same from below and from above, but for rounding."""
     low, high = graph.values[:, :, 0], graph.values[:, :, 1]
     reward = high[:, 0] - low[:, 0] <= 1e-9 * (1 + np.abs(low[:, 0]))
     return bool(reward.all() and tolerance.same(low[:, 1:], high[:, 1:]).all())
@@ -195,7 +195,7 @@ class _Beliefs:
     def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
         self.model, self.drawing = model, drawing
         self._beliefs: list[Belief] = []
-        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, marks, alternatives]
+        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, overlay, alternatives]
         self.states: dict[str, int] = {}
         self.shapes: dict[tuple[Any, ...], int] = {}
         self._index: dict[bytes, int] = {}
@@ -210,8 +210,8 @@ class _Beliefs:
             shown: list[float] = []
             for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
                 shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
-            marks = [] if self.drawing is None else [_shape(shape) for shape in checked_marks(self.drawing, belief)]
-            numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in marks]
+            overlay = [] if self.drawing is None else [_shape(shape) for shape in checked_overlay(self.drawing, belief)]
+            numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in overlay]
             self.rows.append([shown, belief.states.size - likely.size, numbers, None])
         return self._index[key]
 

@@ -58,7 +58,7 @@ def risks(graph: HistoryGraph) -> Risk:
 
 
 def _whole(graph: HistoryGraph) -> BoolArray:
-    """From which nodes no edge leads on to what was not explored, [N]."""
+    """Mask of the nodes from which no edge leads on to what was not explored, [N]."""
     before: list[list[int]] = [[] for _ in graph.edges]
     cut = []
     for n, row in enumerate(graph.edges):

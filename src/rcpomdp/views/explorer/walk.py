@@ -33,7 +33,7 @@ _DIGITS = 10  # to which the probabilities of beliefs agree that are one
 
 
 class Start(NamedTuple):
-    """Where a walk begins: a policy that draws nothing any more, its state and the belief."""
+    """The beginning of a walk: a policy that draws nothing any more, its state and the belief."""
 
     policy: Policy[Any]
     state: Any
@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What may be observed at a node, and where that leads."""
+    """An observation that is possible at a node, and the node that it leads to."""
 
     observation: int
     probability: float  # p(o | b, a)
@@ -152,7 +152,7 @@ class _Walker:
             self.edges[n].append(Edge(o, p, child))
 
     def graph(self) -> HistoryGraph:
-        """What was explored, numbered in the order of that."""
+        """The graph of what was explored, its nodes numbered in that order."""
         number = {n: i for i, n in enumerate(self.edges)}
         kept: dict[int, int] = {}  # beliefs of explored nodes
         for n in self.edges:
@@ -171,7 +171,7 @@ class _Walker:
         )
 
     def _values(self) -> FloatArray:
-        """[explored, 1 + K, 2]."""
+        """Reward and costs to come, [explored, 1 + K, 2]."""
         values = np.empty((len(self.edges), 1 + self.model.n_costs, 2))
         exact: dict[int, Any] = {}
         for start in self.begin:
@@ -224,7 +224,7 @@ class _AnyPolicy:
         self._below = [-most(-model.reward), *(cost_fib_vectors(model, k) for k in range(model.n_costs))]
 
     def at(self, belief: Belief) -> FloatArray:
-        """[1 + K, 2]."""
+        """Least and most reward and costs from a belief, [1 + K, 2]."""
         states, p = belief.states, belief.probabilities
         below = [(vectors[:, states] @ p).min() for vectors in self._below]
         above = [(vectors[:, states] @ p).max() for vectors in self._above]
@@ -232,7 +232,7 @@ class _AnyPolicy:
 
 
 def belief_key(belief: Belief) -> bytes:
-    """The same for beliefs that are taken for one: Bayes' rule keeps ratios, so they stay as near to each other."""
+    """A key that beliefs share if they are taken for one; Bayes' rule keeps ratios, so that what follows is as near."""
     return belief.states.tobytes() + _rounded(belief.probabilities).tobytes()
 
 
@@ -243,7 +243,7 @@ def _rounded(values: AnyArray) -> AnyArray:
 
 
 def frozen(state: Any) -> Hashable:
-    """A policy's state as something to compare; what cannot be compared equals nothing else."""
+    """A hashable form of a policy's state; a state that has none equals no other."""
     if isinstance(state, np.ndarray):
         return state.dtype.str, state.shape, (_rounded(state) if state.dtype.kind == "f" else state).tobytes()
     if isinstance(state, tuple | list):

@@ -12,7 +12,7 @@ from ...model import CPOMDP
 from ...model.validation import count
 from ...simulation.trajectory import Step
 from ...tolerance import spending_limit
-from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_marks, checked_scene
+from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_overlay, checked_scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def _map(axes: Axes, drawing: Drawing, step: Step, points: float) -> None:
     axes.set_ylim(drawing.height, 0)  # y goes down
     axes.set_aspect("equal")
     axes.set_axis_off()
-    for z, shape in enumerate([*checked_scene(drawing), *checked_marks(drawing, step.belief)]):
+    for z, shape in enumerate([*checked_scene(drawing), *checked_overlay(drawing, step.belief)]):
         _put(axes, shape, z, points)
 
 

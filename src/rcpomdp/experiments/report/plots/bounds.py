@@ -47,7 +47,7 @@ def bounds_over_time(records: Sequence[Record]) -> list[Plot]:
 
 
 def _tellable(group: Group) -> bool:
-    """Whether there are bounds, and few enough to tell their lines apart; an ablation has a plot of its own."""
+    """Return whether there are bounds, few enough to tell their lines apart; an ablation has a plot of its own."""
     return 0 < sum(map(_has_bounds, group.rows)) <= _MOST
 
 

@@ -66,7 +66,7 @@ def _curve(ax: Axes, name: str, points: Sequence[tuple[int, float, bool]]) -> No
 
 
 def done(row: Row) -> bool:
-    """Whether searches ended by themselves."""
+    """Return whether all searches of a row ended by themselves."""
     return all(record.status in {"optimal", "converged", "infeasible"} for record in row.records)
 
 

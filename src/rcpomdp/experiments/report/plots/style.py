@@ -79,7 +79,7 @@ class Plot:
 
 
 def colour(algorithm: str) -> str:
-    """The colour of an algorithm, the same in all plots; of what comes after a comma, its variants share it."""
+    """The colour of an algorithm, the same in all plots; variants, named after a comma, share it."""
     return _look(algorithm)[0]
 
 
@@ -151,7 +151,7 @@ def key(algorithm: str, **more: Any) -> Line2D:
 
 
 def hollow_key(words: str) -> Line2D:
-    """What hollow markers mean, in a legend."""
+    """An entry of a legend that says what hollow markers mean."""
     return Line2D([], [], color=FAINT, marker="o", markersize=6.5, markerfacecolor="none", linestyle="", label=words)
 
 

@@ -60,7 +60,7 @@ def budget_sweep(records: Sequence[Record]) -> list[Plot]:
 
 
 def swept(records: Sequence[Record], group: Group) -> bool:
-    """Whether a problem is there with so many budgets that they make a sweep."""
+    """Return whether records hold a problem under enough budgets to make a sweep."""
     return any(
         group.rows[0].cell.title == same[0].title and group.setting == same[0].setting for same in _sweeps(records)
     )

@@ -84,7 +84,7 @@ def _point(ax: Axes, row: Row, hidden: int) -> None:
 
 
 def _range(ours: Sequence[float], papers: Sequence[float]) -> tuple[float, float]:
-    """What the axis of rewards spans: all of ours, and the paper's as far as they do not squeeze ours."""
+    """The span of the axis of rewards: all of ours, and the paper's as far as they do not squeeze ours."""
     low, high = min(ours), max(ours)
     far = 1.5 * max(high - low, 0.1 * max(abs(low), abs(high)), 0.1)
     near = [reward for reward in papers if low - far <= reward <= high + far]

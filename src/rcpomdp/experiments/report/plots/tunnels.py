@@ -1,4 +1,4 @@
-"""Where policies go in the tunnels (the paper's figure of them): C-POMDP and RC-POMDP side by side."""
+"""Paths of policies through the tunnels (the paper's figure of them): C-POMDP and RC-POMDP side by side."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _draw(ax: Axes, paths: dict[tuple[Place, ...], float], tint: str) -> None:
 
 
 def _line(path: Sequence[Place], shift: float) -> tuple[list[float], list[float]]:
-    """A path as a line; steps back run beside the way out, and the hall is crossed on the path's own level."""
+    """A path as a line; steps back run beside the way out, and the hall is crossed at the path's own height."""
     level = 0.6 * shift
     xs: list[float] = []
     ys: list[float] = []

@@ -84,7 +84,7 @@ function graph(visited, first, current, go, choose) {
   const { nodes, rows, here } = tree(visited, first, current);
   const width = Math.max(...nodes.map((n) => n.x)) + MARGIN;
   const height = MARGIN * 2 + ROW * Math.max(rows - 1, 0) + 12;
-  const edges = [], marks = [];
+  const edges = [], circles = [];
   for (const n of nodes) {
     const open = n.place === null;
     const action = open ? null : nodeOf(n.place.side, n.place.node).action;
@@ -102,7 +102,7 @@ function graph(visited, first, current, go, choose) {
     const name =
       (n.o === undefined ? "Start" : `After ${MODEL.observations[n.o]}`) + `: ${words}` + (begins ? ", self-destruction" : "") + (n.here ? ", current" : n.visited ? "" : ", not visited");
     const act = open || n.here ? null : () => (n.visited ? go(n.place.path) : choose(n.o));
-    marks.push(
+    circles.push(
       s("g",
         {
           class: kinds.filter(Boolean).join(" "),
@@ -127,7 +127,7 @@ function graph(visited, first, current, go, choose) {
       ),
     );
   }
-  const drawn = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Histories visited so far" }, edges, marks);
+  const drawn = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Histories visited so far" }, edges, circles);
   const frame = h("div", { class: "scroll" }, drawn);
   drawn.querySelector(".node:not([aria-disabled])")?.setAttribute("tabindex", "0");
   requestAnimationFrame(() => {

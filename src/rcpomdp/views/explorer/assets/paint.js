@@ -56,7 +56,7 @@ function shape(item) {
 function map(belief) {
   const drawing = DATA.drawing;
   if (!drawing) return null;
-  const marks = belief[2].map((i) => DATA.shapes[i]);
+  const overlay = belief[2].map((i) => DATA.shapes[i]);
   return s(
     "svg",
     {
@@ -67,7 +67,7 @@ function map(belief) {
       style: `aspect-ratio: ${drawing.width} / ${drawing.height}`,
     },
     drawing.scene.map(shape),
-    s("g", { class: "marks" }, marks.map(shape)),
+    s("g", { class: "overlay" }, overlay.map(shape)),
   );
 }
 

@@ -78,7 +78,7 @@ function table(place, node) {
       h("tr", { class: row.verdict, "data-action": MODEL.actions[row.action], "data-verdict": verdictWords(row, place), "data-most": row.most, "data-least": row.costs.join(" ") }, cells(row)))));
 }
 
-/** The sentence that marks the moment of self-destruction. */
+/** The sentence at the moment of self-destruction. */
 function alarm(place, goTo) {
   const { step, k, expected, left } = place.broken;
   const unit = K > 1 ? ` of ${MODEL.costs[k]}` : "";
