@@ -37,6 +37,16 @@ class Clock:
         """The set-up is over."""
         self._ready = time.perf_counter()
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let the clock stand still for what is not to be counted: kernels that are compiled."""
+        began = time.perf_counter()
+        yield
+        away = time.perf_counter() - began
+        self.started += away
+        self._ready += away
+        self._deadline += away
+
     @property
     def setup_seconds(self) -> float:
         """Seconds of set-up."""

@@ -30,7 +30,7 @@ from .checks import check_common
 from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
-from .pointbased.noise import is_noisy
+from .pointbased.noise import is_noisy, may_be_noisy
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_model
 
@@ -73,21 +73,8 @@ def sarsop(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
-    load_kernels()
-    point_based.load_kernels()
     clock = Clock(time_limit)
-    engine: Engine | PointBasedSearch
-    if warm_start is None and options is None and is_noisy(model):
-        engine = PointBasedSearch(model, goal.objective, memory_limit=memory_limit, over=lambda: clock.over)
-    elif warm_start is None:
-        engine = Engine(model, goal.objective, options, memory_limit)
-    else:
-        if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
-            raise InputError("the engine to start from was made for another model")
-        engine = warm_start
-        engine.memory_limit, engine.out_of_memory = memory_limit, False
-        if not engine.aims_at(goal.objective):
-            engine.retarget(goal.objective)
+    engine = _engine(model, goal.objective, options, memory_limit, warm_start, clock)
     clock.ready()
     trace = [_point(engine, goal, 0.0)]
     try:
@@ -107,6 +94,32 @@ def sarsop(
         cost=cost,
         sure_cost=sure,
     )
+
+
+def _engine(
+    model: CPOMDP,
+    objective: Objective,
+    options: EngineOptions | None,
+    memory_limit: float,
+    warm_start: Engine | None,
+    clock: Clock,
+) -> Engine | PointBasedSearch:
+    """The search that suits the model, or the one to start from."""
+    if warm_start is None and options is None and may_be_noisy(model):
+        with clock.stopped():
+            point_based.load_kernels()
+        if is_noisy(model):
+            return PointBasedSearch(model, objective, memory_limit=memory_limit, over=lambda: clock.over)
+    with clock.stopped():
+        load_kernels()
+    if warm_start is None:
+        return Engine(model, objective, options, memory_limit)
+    if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
+        raise InputError("the engine to start from was made for another model")
+    warm_start.memory_limit, warm_start.out_of_memory = memory_limit, False
+    if not warm_start.aims_at(objective):
+        warm_start.retarget(objective)
+    return warm_start
 
 
 def _search(

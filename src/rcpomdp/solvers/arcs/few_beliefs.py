@@ -248,9 +248,14 @@ def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
     return above, below
 
 
+def may_have_few_beliefs(model: CPOMDP) -> bool:
+    """True if it is worth a look how many beliefs there are, and iteration would get somewhere."""
+    return model.n_states <= _MOST_STATES and model.discount <= _MOST_DISCOUNT
+
+
 def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) -> FewBeliefs | None:
-    """The model's beliefs if they are few, few of its budgets bind, and iteration gets somewhere; else None."""
-    if model.n_states > _MOST_STATES or model.discount > _MOST_DISCOUNT:
+    """The model's beliefs if they are few and few of its budgets bind; else None."""
+    if not may_have_few_beliefs(model):
         return None
     search = PointBasedSearch(
         model, Objective(1.0, np.zeros(model.n_costs)), np.array(model.spending_limit), _LOOK, memory_limit, 4

@@ -28,12 +28,12 @@ from ..belief_graph.search import Engine, Objective
 from ..checks import check_common, is_number
 from ..clock import Clock
 from ..pointbased import solve as point_based
-from ..pointbased.noise import is_noisy
+from ..pointbased.noise import is_noisy, may_be_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
-from .few_beliefs import few_beliefs, solve_few
-from .few_beliefs import load_kernels as load_belief_mdp_kernels
+from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
+from .few_beliefs import load_kernels as load_few_belief_kernels
 from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
@@ -102,15 +102,6 @@ def arcs(
             raise InputError("costs are too large: their discounted totals cannot be computed")
     if model.discount == 0:
         return _one_step(model, seed)
-    load_kernels()
-    if act_time is not None:
-        load_acting_kernels()
-    if (
-        model.spending_limit * (1 - model.discount) >= NEARLY_UNCONSTRAINED * model.cost.max(axis=(1, 2), initial=0.0)
-    ).all():
-        unconstrained.load_kernels()  # it may be needed too
-    point_based.load_kernels()
-    load_belief_mdp_kernels()
     clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
@@ -160,6 +151,13 @@ def _by_search(
     hopeless: bool,
 ) -> Result:
     """Search by belief plans, levels and rays, from what was found before if there is something."""
+    with clock.stopped():
+        load_kernels()
+        if act_time is not None:
+            load_acting_kernels()
+        most = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
+        if (model.spending_limit >= NEARLY_UNCONSTRAINED * most).all():
+            unconstrained.load_kernels()  # it may be needed too
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
@@ -182,12 +180,18 @@ def _by_kind(
 
     And whether that is final: where beliefs are few, and finer levels are not worth it, a search should go on.
     """
-    few = few_beliefs(model, memory_limit, lambda: clock.over)
-    if few is not None:
-        found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
-        return found, found.status != STALLED
-    if is_noisy(model, np.array(model.spending_limit)):
-        return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress), True
+    if may_have_few_beliefs(model):
+        with clock.stopped():
+            load_few_belief_kernels()
+        few = few_beliefs(model, memory_limit, lambda: clock.over)
+        if few is not None:
+            found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            return found, found.status != STALLED
+    if may_be_noisy(model):
+        with clock.stopped():
+            point_based.load_kernels()
+        if is_noisy(model, np.array(model.spending_limit)):
+            return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress), True
     return None, False
 
 

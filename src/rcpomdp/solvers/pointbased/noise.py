@@ -25,6 +25,14 @@ _TRIALS, _WORK = 300, 20_000_000  # trials and elementary steps of a look
 _MEMORY = 1e9
 
 
+def may_be_noisy(model: CPOMDP) -> bool:
+    """True if enough moves are uncertain that a look at the beliefs is worth it."""
+    if not _SMALL < model.n_states <= _LARGE or model.discount == 0:
+        return False
+    ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
+    return bool((ways > 1).mean() >= _CHANCE)
+
+
 def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
     """Look at the moves, and at the first few hundred beliefs that a search reaches: whether many of them are new.
 
@@ -32,8 +40,7 @@ def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
     >>> [is_noisy(rc.problems.make(name)) for name in ("tiger", "crs-4-4", "hallway")]
     [False, False, True]
     """
-    ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
-    if not _SMALL < model.n_states <= _LARGE or model.discount == 0 or (ways > 1).mean() < _CHANCE:
+    if not may_be_noisy(model):
         return False
     objective = Objective(1.0, np.zeros(model.n_costs))
     search = PointBasedSearch(model, objective, budget, _LOOK, memory_limit=_MEMORY)
