@@ -16,6 +16,7 @@ from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
+from ..model.budget import left_after
 from ..model.validation import real_array
 from ..views import notebook
 from .base import whole_numbers
@@ -83,7 +84,7 @@ class BudgetedAlphaPolicy:
     def left_after(self, belief: Belief, left: tuple[float, ...], action: int) -> tuple[float, ...]:
         """``d' = (d − C(b, a)) / γ``."""
         spent = self.model.cost[:, belief.states, action] @ belief.probabilities
-        return tuple(((np.array(left) - spent) / (self.model.discount or 1.0)).tolist())
+        return tuple(left_after(left, spent, self.model.discount).tolist())
 
     def _at(self, belief: Belief, left: tuple[float, ...], step: int, key: int) -> BudgetedState:
         choices = self.choices(belief, left)

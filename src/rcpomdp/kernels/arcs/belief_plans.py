@@ -16,6 +16,7 @@ import numpy as np
 from ..._types import AnyArray, FloatArray, IntArray
 from ..belief_graph.plans import Plans, product
 from ..belief_graph.store import NONE, Space, Store
+from ..budget import left_after
 from ..jit import inner
 from .levels import Bounds, Levels, LevelScratch
 
@@ -182,10 +183,10 @@ def start_belief_plans(space: Space, store: Store, plans: Plans, belief_plans: B
 
 
 @inner
-def left_after(bounds: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
+def pay(bounds: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
     """Write ``(d − C(b, a)) / γ``; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - bounds.cost[i, k, a]) / discount
+        rest[k] = left_after(d[k], bounds.cost[i, k, a], discount)
         if rest[k] < 0.0:
             return False
     return True
@@ -206,7 +207,7 @@ def back_up_belief_plan(
     current = best_belief_plan(belief_plans, i, d)
     best, most = NONE, -np.inf if current == NONE else belief_plans.total[current, 0] + least_gain
     for a in range(store.gain.shape[1]):
-        if store.edge[i, a] == NONE or not left_after(bounds, discount, i, a, d, level_scratch.rest):
+        if store.edge[i, a] == NONE or not pay(bounds, discount, i, a, d, level_scratch.rest):
             continue
         value = store.gain[i, a]
         for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
@@ -223,7 +224,7 @@ def back_up_belief_plan(
         return True
     if not belief_plans_have_room(belief_plans, store.degree[i, best]):
         return False
-    left_after(bounds, discount, i, best, d, level_scratch.rest)
+    pay(bounds, discount, i, best, d, level_scratch.rest)
     for e in range(store.degree[i, best]):
         belief_plans.link[belief_plans.counts[0].belief_plan_links + e] = best_belief_plan(
             belief_plans, store.edge_child[store.edge[i, best] + e], level_scratch.rest
@@ -249,7 +250,7 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
         if store.edge[i, a] == NONE:
             continue
         for k in range(d.size):
-            level_scratch.rest[k] = max((d[k] - bounds.cost[i, k, a]) / discount, 0.0)
+            level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, a], discount), 0.0)
             level_scratch.sure[k] = 0.0
         share = 0.0
         for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
@@ -269,7 +270,7 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
     if not belief_plans_have_room(belief_plans, store.degree[i, best]):
         return False
     for k in range(d.size):
-        level_scratch.rest[k] = max((d[k] - bounds.cost[i, k, best]) / discount, 0.0)
+        level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, best], discount), 0.0)
     for e in range(store.degree[i, best]):
         belief_plans.link[belief_plans.counts[0].belief_plan_links + e] = thriftiest_belief_plan(
             belief_plans, store.edge_child[store.edge[i, best] + e], level_scratch.rest

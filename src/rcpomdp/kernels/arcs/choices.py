@@ -19,7 +19,7 @@ from ..jit import inner
 from .belief_plans import (
     BeliefPlans,
     best_belief_plan,
-    left_after,
+    pay,
     share_of,
     start_belief_plans,
     thriftiest_belief_plan,
@@ -89,7 +89,7 @@ def exact_value(
     d: FloatArray,
 ) -> float:
     """The upper bound of action a at belief i with budget d; −inf if it breaks the budget."""
-    if not left_after(bounds, discount, i, a, d, level_scratch.rest):
+    if not pay(bounds, discount, i, a, d, level_scratch.rest):
         return -np.inf
     if store.edge[i, a] == NONE:
         bound = np.inf

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import FloatArray, IndexArray, IntArray
+from ..budget import left_after
 from ..jit import inner, kernel
 
 NONE = -1
@@ -72,7 +73,7 @@ def _fill_parts(mdp: BeliefMDP, grid: Grid, room: Room, i: int, a: int) -> None:
             room.part[1, k, at] = NONE
             if d < mdp.need[i, a, k] * (1.0 - SNAP):
                 continue
-            rest = max(d - mdp.cost[i, a, k], 0.0) / mdp.discount
+            rest = max(left_after(d, mdp.cost[i, a, k], mdp.discount), 0.0)
             while above < n - 1 and (at == n - 1 or grid.value[k, above] < rest * (1.0 - SNAP)):
                 above += 1
             room.part[0, k, at] = above * grid.stride[k]
@@ -188,7 +189,7 @@ def _level_below(mdp: BeliefMDP, grid: Grid, i: int, a: int, level: int) -> int:
         d = grid.value[k, at]
         if d * (1.0 + mdp.snap) < mdp.cost[i, a, k] or d < mdp.need[i, a, k] * (1.0 - SNAP):
             return NONE
-        rest = max(d - mdp.cost[i, a, k], 0.0) / mdp.discount * (1.0 + mdp.snap)
+        rest = max(left_after(d, mdp.cost[i, a, k], mdp.discount), 0.0) * (1.0 + mdp.snap)
         low, high = 0, n - 1
         while low < high:  # the last level that is not above the rest
             middle = (low + high + 1) // 2

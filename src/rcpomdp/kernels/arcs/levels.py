@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._types import FloatArray, IndexArray, IntArray
 from ..belief_graph.store import NONE, Store
+from ..budget import left_after
 from ..jit import inner, kernel
 
 SNAP = 1e-13  # relative difference below which a budget is rounding of a level
@@ -98,7 +99,7 @@ def fill_map(
             if d < spent[k] or d < need[k] * (1.0 - SNAP):
                 part[k, n] = NONE
                 continue
-            left = (d - spent[k]) / discount * (1.0 - SNAP) if discount > 0.0 else np.inf
+            left = left_after(d, spent[k], discount) * (1.0 - SNAP) if discount > 0.0 else np.inf
             while at < levels.n[k] - 1 and levels.value[k, at] < left:
                 at += 1
             part[k, n] = at * levels.stride[k]

@@ -21,7 +21,7 @@ from .belief_plans import (
     belief_plans_have_room,
     best_belief_plan,
     known,
-    left_after,
+    pay,
 )
 from .choices import NO_ROOM, THRIFTY, Search, choose, fill_new, next_step
 from .level_bounds import EXACT, back_up, bound_at, fill_informed, make_point, test_points
@@ -107,7 +107,7 @@ def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) 
     """The level after action a; ``z.rest`` becomes the budget that is left, ``z.allowance`` what it is worth."""
     levels, level_scratch = search.levels, search.level_scratch
     if mode < 0:
-        left_after(search.bounds, search.discount, i, a, d, level_scratch.rest)
+        pay(search.bounds, search.discount, i, a, d, level_scratch.rest)
         to = level_of(levels, level_scratch.rest)
     else:
         to = levels.after[levels.which[search.store.info[i].cls * search.store.gain.shape[1] + a], level]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
+from ..budget import left_after
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .levels import allowance_of, allowance_of_level, join, place_of, value_at
@@ -126,14 +127,13 @@ def _fill_allowance(search: Search, strip: int, a: int) -> None:
         for k in range(1, multiplier.size):
             if multiplier[k] > 0.0:
                 d = search.levels.value[k, place_of(search.levels, strips.info[strip].others, k - 1)]
-                fixed += multiplier[k] * min(max(d - beliefs.cost[row, k, a], 0.0) / space.discount, space.cap[k])
+                rest = max(left_after(d, beliefs.cost[row, k, a], space.discount), 0.0)
+                fixed += multiplier[k] * min(rest, space.cap[k])
         for entry in range(strips.info[strip].size):
             search.scratch.allowance[j, entry] = fixed
             if multiplier[0] > 0.0:
-                rest = (
-                    max(search.levels.value[0, strips.level[at + entry]] - beliefs.cost[row, 0, a], 0.0)
-                    / space.discount
-                )
+                d = search.levels.value[0, strips.level[at + entry]]
+                rest = max(left_after(d, beliefs.cost[row, 0, a], space.discount), 0.0)
                 search.scratch.allowance[j, entry] += multiplier[0] * min(rest, space.cap[0])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
+from ..budget import left_after
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
-from .levels import left_after
+from .levels import pay
 from .options import (
     as_link,
     best_option,
@@ -59,7 +60,7 @@ def _look(search: Search, strip: int, level: int, a: int, d: FloatArray) -> bool
     i = strips.info[strip].belief
     row, rest = beliefs.info[i].row, search.scratch.rest
     to, others = level_after(search, strip, level, a, EXACT)
-    if to == NONE or not left_after(space, d, beliefs.cost[row, :, a], rest):
+    if to == NONE or not pay(space, d, beliefs.cost[row, :, a], rest):
         return True
     if not refresh_children(search, i, a, rest):
         return False
@@ -77,7 +78,7 @@ def _expected(search: Search, strip: int, level: int, a: int, d: FloatArray) -> 
     """What an action promises at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
     space, beliefs, strips = search.space, search.beliefs, search.strips
     row = beliefs.info[strips.info[strip].belief].row
-    if beliefs.edge[row, a] == NONE or not left_after(space, d, beliefs.cost[row, :, a], search.scratch.spare):
+    if beliefs.edge[row, a] == NONE or not pay(space, d, beliefs.cost[row, :, a], search.scratch.spare):
         return -np.inf
     to, others = level_after(search, strip, level, a, EXACT)
     if to == NONE:
@@ -145,7 +146,7 @@ def _make_best(search: Search, i: int, a: int, d: FloatArray, least_gain: float,
     if as_plan:
         paid = rest_for_plan(space, beliefs.info[i].cls, a, d, rest)
     else:
-        paid = left_after(space, d, beliefs.cost[beliefs.info[i].row, :, a], rest)
+        paid = pay(space, d, beliefs.cost[beliefs.info[i].row, :, a], rest)
     if not paid:
         return True
     promise, known = _promise(search, i, a, rest, as_plan), best_option(space, beliefs, search.options, i, d, as_plan)
@@ -242,7 +243,7 @@ def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
         if beliefs.edge[row, a] == NONE:
             continue
         for k in range(d.size):
-            rest[k] = max((d[k] - beliefs.cost[row, k, a]) / space.discount, 0.0)
+            rest[k] = max(left_after(d[k], beliefs.cost[row, k, a], space.discount), 0.0)
             sure[k] = 0.0
         if not refresh_children(search, i, a, search.scratch.unlimited):
             return False
@@ -262,5 +263,5 @@ def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
     if best == NONE:
         return True
     for k in range(d.size):
-        rest[k] = max((d[k] - beliefs.cost[row, k, best]) / space.discount, 0.0)
+        rest[k] = max(left_after(d[k], beliefs.cost[row, k, best], space.discount), 0.0)
     return _make_belief_plan(search, i, best, rest, True)

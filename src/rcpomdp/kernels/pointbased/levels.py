@@ -8,6 +8,7 @@ steps, so that no more than γ^T times the span of the values is missing, which 
 from __future__ import annotations
 
 from ..._types import FloatArray
+from ..budget import left_after
 from ..jit import inner, kernel
 from .arrays import NONE, Levels, Space
 
@@ -56,10 +57,10 @@ def value_at(levels: Levels, level: int, k: int) -> float:
 
 
 @inner
-def left_after(space: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool:
+def pay(space: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool:
     """Write ``(d − c) / γ``; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - cost[k]) / space.discount
+        rest[k] = left_after(d[k], cost[k], space.discount)
         if rest[k] < 0.0 and space.limited[k]:
             return False
     return True
@@ -80,7 +81,7 @@ def place_after(space: Space, levels: Levels, k: int, at: int, cost: float, need
         return NONE
     if d == levels.tiny[k]:  # never left
         return at
-    return place(levels.value[k], levels.counts[k], max(d - cost, 0.0) / space.discount)
+    return place(levels.value[k], levels.counts[k], max(left_after(d, cost, space.discount), 0.0))
 
 
 @kernel

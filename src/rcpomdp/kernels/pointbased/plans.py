@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import AnyArray, FloatArray
+from ..budget import left_after
 from ..jit import inner, kernel
 from .arrays import NONE, Beliefs, Plans, Scratch, Search, Space
 
@@ -103,7 +104,7 @@ def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls
 def rest_for_plan(space: Space, cls: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
     """Write what a plan of (class, action) leaves of a budget; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = (d[k] - space.peak[cls, a, k]) / space.discount
+        rest[k] = left_after(d[k], space.peak[cls, a, k], space.discount)
         if space.limited[k] and rest[k] < 0.0:
             return False
     return True

@@ -23,7 +23,7 @@ from .backups import back_up_all, back_up_new, bound_at
 from .beliefs import expand
 from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
-from .levels import join, left_after, level_of, place_of, value_at
+from .levels import join, level_of, pay, place_of, value_at
 from .options import best_option, refresh
 from .spending import MOVE
 from .strips import cell, cover, open_strip
@@ -194,7 +194,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         rest = scratch.left[depth]
         if mode <= EXACT:
             row = search.beliefs.info[strips.info[strip].belief].row
-            left_after(search.space, d, search.beliefs.cost[row, :, a], rest)
+            pay(search.space, d, search.beliefs.cost[row, :, a], rest)
         strip, level, mode = next_step(search, strip, level, a, mode, rest, limit, tuning.end_share)
         if mode > EXACT and strip >= 0:
             for k in range(d.size):
@@ -269,7 +269,7 @@ def sampled_trial(
         if beliefs.edge[row, a] == NONE and not expand(space, beliefs, scratch, search.counts, i, a, 2.0):
             return FULL
         rest = scratch.left[depth]
-        if not left_after(space, d, beliefs.cost[row, :, a], rest):
+        if not pay(space, d, beliefs.cost[row, :, a], rest):
             break
         scratch.action[depth - 1] = a
         strip, level = start(search, beliefs.edge_child[drawn_edge(beliefs, row, a, random(chance))], rest)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._types import FloatArray, IndexArray, IntArray
 from ..belief import expectation
+from ..budget import left_after
 from ..jit import inner, kernel
 
 ROUNDING = 1e-12  # relative difference of sure cost and budget that counts as none
@@ -145,7 +146,7 @@ def spend(
 ) -> None:
     """Write ``d' = (d − C(b, a)) / γ`` into ``out [K]``, which may be ``left``; a rest that is only rounding is 0."""
     for k in range(left.size):
-        rest = left[k] - expectation(cost[k], a, states, probs)
-        if left[k] < np.inf and abs(rest) <= ROUNDING * left[k]:
-            rest = 0.0  # or it would grow by 1/γ a step until it pays for something
-        out[k] = rest / discount if discount > 0.0 else rest
+        spent = expectation(cost[k], a, states, probs)
+        if left[k] < np.inf and abs(left[k] - spent) <= ROUNDING * left[k]:
+            spent = left[k]  # or the rest would grow by 1/γ a step until it pays for something
+        out[k] = left_after(left[k], spent, discount)

@@ -12,6 +12,7 @@ from collections import deque
 import numpy as np
 
 from ..._types import FloatArray
+from ...model.budget import left_after
 
 _SAME = 1e-12  # relative difference of two levels that are one
 _TINY = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
@@ -37,7 +38,7 @@ def level_values(
     while queue and len(found) < n // 4:
         d = queue.popleft()
         for c in costs:
-            left = (d - c) / discount
+            left = float(left_after(d, c, discount))
             if 0 <= left < cap and not any(abs(left - f) <= _SAME * f for f in found):
                 found.append(left)
                 queue.append(left)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...model.budget import left_after
 from ...views import notebook
 from .search import BudgetSearch
 
@@ -45,7 +46,7 @@ class OnlinePolicy:
     def update(self, state: OnlineState, observation: int) -> OnlineState:
         """Go on after an observation, and look for something better."""
         search = self._search
-        left = (np.array(state.left) - search.first_cost(state.belief_plan)) / search.model.discount
+        left = left_after(state.left, search.first_cost(state.belief_plan), search.model.discount)
         left = np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
         belief_plan = search.follow(state.belief_plan, observation)
         belief = int(search.belief_plans.info[belief_plan, 0])

@@ -28,6 +28,7 @@ from ...errors import InputError
 from ...kernels import belief as belief_kernels
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
+from ...model.budget import left_after
 from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
@@ -124,9 +125,7 @@ class ClosedLoopPolicy:
         model = self._engine.ordered
         b = beliefs.posterior(model, state.belief, state.action, observation)
         spent = np.array([belief_kernels.expectation(c, state.action, *state.belief) for c in model.cost])
-        left = np.maximum(np.array(state.left) - spent, 0.0)
-        if model.discount > 0:  # without a future there is nothing left to plan
-            left = left / model.discount
+        left = np.maximum(left_after(state.left, spent, model.discount), 0.0)
         ended = model.terminal[b.states].all()
         action = state.action if ended else self._draw(self._distribution(b, left), state.step + 1, state.key)
         return ClosedLoopState(b, tuple(left.tolist()), action, state.step + 1, state.key)

@@ -14,6 +14,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE, Levels, Space
 from ...kernels.pointbased.levels import list_maps
+from ...model.budget import left_after
 
 _SAME = 1e-12  # relative difference of two levels that are one
 _SMALL = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
@@ -41,7 +42,7 @@ def level_values(
     while queue and len(found) < min(n // 4, _EXACT):
         d = queue.popleft()
         for c in costs:
-            left = (d - c) / discount
+            left = float(left_after(d, c, discount))
             if 0 <= left < cap and f"{left:.11e}" not in seen:
                 seen.add(f"{left:.11e}")
                 found.append(left)

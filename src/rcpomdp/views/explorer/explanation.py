@@ -13,6 +13,7 @@ from ..._types import FloatArray
 from ...errors import InputError, PolicyError
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
+from ...model.budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
@@ -239,7 +240,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
             broken = step, int(over.argmax())
         if step < len(way.history):
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
-            left, room = (left - spent) / (model.discount or 1.0), room / (model.discount or 1.0)
+            left, room = left_after(left, spent, model.discount), left_after(room, 0.0, model.discount)
     node = graph.roots[-1]
     keeps = _keeps(risks(graph), node, left + room)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
