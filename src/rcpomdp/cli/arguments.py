@@ -1,4 +1,4 @@
-"""What the words of the command line mean: parameters, budgets, objectives, and the model they make."""
+"""Words of the command line: parameters, budgets, objectives, and the model they make."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CP
 
 
 def drawing(problem: str, model: CPOMDP) -> Drawing | None:
-    """How the model of a problem is drawn; one from a model file has no drawing."""
+    """The drawing of a problem's model; one from a model file has none."""
     from ..io.model_file import is_model_file
 
     return None if is_model_file(problem) else problems.get(problem).draw(model)

@@ -39,7 +39,7 @@ def _check(
 
 
 def _unreachable(model: CPOMDP) -> int:
-    """How many states no action ever leads to from where the model starts."""
+    """Number of states that no history leads to."""
     import numpy as np
     import scipy.sparse as sp
     from scipy.sparse.csgraph import breadth_first_order

@@ -1,4 +1,4 @@
-"""What all commands share: the application, its options and exit codes, and how it speaks on stderr."""
+"""The application that all commands share, its options, exit codes and messages on stderr."""
 
 from __future__ import annotations
 

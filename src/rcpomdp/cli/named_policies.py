@@ -22,7 +22,7 @@ NAMES = {
 
 
 def is_path(text: str) -> bool:
-    """Whether a text means a policy file rather than one of `NAMES`."""
+    """True if a text means a policy file rather than one of `NAMES`."""
     if text.partition(":")[0] == "blind" or text in NAMES:
         return False
     from ..io.policy.foreign import is_foreign

@@ -1,4 +1,4 @@
-"""What the command line prints: tables, JSON, and live lines on stderr."""
+"""Output of the command line: tables, JSON, and live lines on stderr."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def problems_table(rows: list[dict[str, Any]], width: int) -> Table:
 
 
 def problem_facts(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
-    """What there is to know of a problem with the parameters given."""
+    """Facts about a problem with the parameters given."""
     model = problem.make(**given)
     return {
         "name": problem.name,
@@ -96,7 +96,7 @@ def model_facts(model: CPOMDP) -> dict[str, Any]:
 
 
 def class_facts(model: CPOMDP) -> dict[str, Any]:
-    """What a model's observability classes tell."""
+    """Facts about a model's observability classes."""
     from ..model.classes import observability_classes
 
     classes = observability_classes(model)
@@ -124,7 +124,7 @@ def facts_table(facts: dict[str, Any]) -> Table:
 
 
 def policy_facts(path: str, info: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file says of itself, the file's name first."""
+    """Facts about a policy file, its name first."""
     kind, model = info["policy"], info["model"]
     return {
         "file": path,
@@ -165,7 +165,7 @@ def solution_table(summary: dict[str, Any]) -> Table:
 
 
 def verification_table(found: Verification, claims: dict[str, Any], model: CPOMDP) -> Table:
-    """What was found of a policy beside what was claimed."""
+    """Findings about a policy beside the claims."""
     table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for title in ("exact" if found.note is None else "proven", "claimed", "budget"):
@@ -209,7 +209,7 @@ def _precise(key: str, value: Any) -> str:
 
 
 def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
-    """What a listing tells of a problem, or of the plug-in that should have provided it."""
+    """Row of a listing for a problem, or for the plug-in that should have provided it."""
     sizes: tuple[int | None, ...] = (None, None, None)
     defaults: dict[str, Any] = {}
     if isinstance(problem, ProblemError):
@@ -254,7 +254,7 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
 
 
 def stdout() -> Console:
-    """Where data goes."""
+    """The stream for data."""
     # Labels and summaries are anybody's text: brackets in them are no markup.
     return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=PIPE_WIDTH)
 

@@ -24,7 +24,7 @@ class Watch(Protocol):
     """Is told how it goes."""
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        """What is to be done, and what of it was done before."""
+        """Announce the cells to be run, and those that were run before."""
 
     def running(self, cell: Cell, line: str) -> None:
         """A cell is being run."""

@@ -23,7 +23,7 @@ def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, pr
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, which a truth value is not."""
+    """True if a value is a real number, which a truth value is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""When solvers stop: the clock, and searches that stall."""
+"""The clock of a solve, and the detector of searches that stall."""
 
 from __future__ import annotations
 

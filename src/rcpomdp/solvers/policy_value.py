@@ -1,4 +1,4 @@
-"""What a policy is worth: exactly if that is quick, or else by simulated runs.
+"""The value of a policy: exact if that is quick, or else by simulated runs.
 
 Runs are cut when what may follow is a thousandth of the largest total, or after 500 steps; what is cut off is no part
 of the standard error.

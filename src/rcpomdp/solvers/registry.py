@@ -28,7 +28,7 @@ _F = TypeVar("_F", bound=Callable[..., Result])
 
 
 class Criterion(StrEnum):
-    """Where the optimum that a solver seeks keeps the budget."""
+    """The histories in which the optimum that a solver seeks keeps the budget."""
 
     EVERY_HISTORY = "every history"
     EXPECTATION = "expectation"
@@ -171,7 +171,7 @@ def declare(
 
 
 def traits(run: Any) -> Traits:
-    """What a function declares of itself."""
+    """Traits that a function declares of itself."""
     said = getattr(run, "traits", None)
     return said if isinstance(said, Traits) else Traits()
 

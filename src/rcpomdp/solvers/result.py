@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""The result that every solver returns."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Result:
         }
 
     def claims(self, model: CPOMDP) -> dict[str, Any]:
-        """What a policy file says of the policy; `verify` checks what of it can be checked.
+        """Claims that a policy file makes of the policy; `verify` checks what of it can be checked.
 
         >>> import rcpomdp as rc
         >>> model = rc.problems.make("ce")

@@ -155,7 +155,7 @@ def _search(
 
 @dataclass(frozen=True)
 class _Goal:
-    """What is maximised, and how its bounds are reported."""
+    """The objective, and the sign with which its bounds are reported."""
 
     name: str
     objective: Objective

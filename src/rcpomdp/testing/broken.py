@@ -1,4 +1,4 @@
-"""How a broken rule is told: in one sentence, on one line."""
+"""Broken rules, each told in one sentence on one line."""
 
 from __future__ import annotations
 

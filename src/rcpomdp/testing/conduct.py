@@ -43,7 +43,7 @@ def a_few_runs(model: CPOMDP, policy: Any, steps: int = 4) -> Outcome:
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    """Whether all runs went the same way."""
+    """True if all runs went the same way."""
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 

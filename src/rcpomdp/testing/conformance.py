@@ -92,7 +92,7 @@ class _Check:
 
     @contextmanager
     def on(self, model: CPOMDP | None) -> Iterator[None]:
-        """Where a rule that is broken within is broken."""
+        """Name the place of a rule that is broken within."""
         try:
             yield
         except RuleError as broken:

@@ -1,4 +1,4 @@
-"""What is known of a model's optimum without knowing it.
+"""Bounds on a model's optimum that need no solver.
 
 A policy that `verify` finds to keep its budget in every history is worth no more than any of the optima (with budgets
 in every history, with budgets in expectation, without budgets). The upper bound of CGCP is no less than the optimum

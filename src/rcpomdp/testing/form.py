@@ -1,4 +1,4 @@
-"""What a result is made of: names that are known, numbers that are numbers, arrays of the right length."""
+"""Form of a result: names that are known, numbers that are numbers, arrays of the right length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a result tells is true: its bounds, what its policy is worth, what its policy never exceeds.
+"""Truth of a result: its bounds, the value of its policy, the costs that its policy never exceeds.
 
 Policies are evaluated and verified where `evaluate` and `verify` can do it, and simulated where they cannot. A mean of
 n simulated runs may be off by 5 standard errors, by what longer runs could add, and by what no run has shown: that has
@@ -66,7 +66,7 @@ def is_possible(model: CPOMDP, result: Result) -> None:
 
 
 class Runs(NamedTuple):
-    """What simulated runs tell of a policy."""
+    """Findings of simulated runs of a policy."""
 
     number: int
     mean: FloatArray  # [1 + K] of reward and costs

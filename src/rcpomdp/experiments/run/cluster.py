@@ -51,7 +51,7 @@ class ClusterPool:
 
     @property
     def size(self) -> int:
-        """How many workers there are at present."""
+        """Number of workers at present."""
         try:
             return len(self._client.nthreads())
         except OSError:
@@ -59,7 +59,7 @@ class ClusterPool:
 
     @property
     def room(self) -> int:
-        """How many workers have no cell."""
+        """Number of workers without a cell."""
         return max(0, self.size - len(self._running))
 
     def start(self, key: str, cell: Cell) -> None:
@@ -69,7 +69,7 @@ class ClusterPool:
         future.add_done_callback(lambda _: self._news.put((key, None)))
 
     def reports(self, timeout: float) -> list[Report]:
-        """What the workers say, and what is finished."""
+        """News of the workers, and finished cells."""
         try:
             news = [self._news.get(timeout=timeout)]
         except Empty:

@@ -1,4 +1,4 @@
-"""Where cells are run: what a pool is, and one of processes on this machine.
+"""Pools, which run cells; and one of processes on this machine.
 
 Each process has a pipe of its own: one that is killed in the middle of a word breaks nobody else's. A cell whose
 process dies is given to another one, `TRIES` times in all.
@@ -31,7 +31,7 @@ class PoolLostError(RuntimeError):
 
 
 class Report(NamedTuple):
-    """How a cell goes, or what came of it."""
+    """News of a cell: how far it is, or its record."""
 
     key: str
     line: str = ""
@@ -43,17 +43,17 @@ class Pool(Protocol):
 
     @property
     def size(self) -> int:
-        """How many cells can be run at once, at present."""
+        """Number of cells that can be run at once, at present."""
 
     @property
     def room(self) -> int:
-        """How many more cells can be started."""
+        """Number of further cells that can be started."""
 
     def start(self, key: str, cell: Cell) -> None:
         """Begin a cell; `key` tells it from the others."""
 
     def reports(self, timeout: float) -> list[Report]:
-        """What is new; waits for something for at most so many seconds."""
+        """News; waits for some for at most so many seconds."""
 
     def close(self) -> None:
         """Drop what is not finished."""
@@ -78,7 +78,7 @@ class LocalPool:
 
     @property
     def room(self) -> int:
-        """How many more cells can be started."""
+        """Number of further cells that can be started."""
         return self.size - sum(worker.key is not None for worker in self._workers)
 
     def start(self, key: str, cell: Cell) -> None:
@@ -90,7 +90,7 @@ class LocalPool:
             worker.pipe.send(cell)
 
     def reports(self, timeout: float) -> list[Report]:
-        """What the processes say; the cell of one that has died is begun anew."""
+        """News of the processes; the cell of one that has died is begun anew."""
         found: list[Report] = []
         by_pipe = {worker.pipe: worker for worker in self._workers}
         for pipe in wait(list(by_pipe), timeout):
@@ -143,7 +143,7 @@ class LocalPool:
 
 
 def _serve(pipe: Connection, parent: int) -> None:
-    """What a process of the pool does: cell after cell, until the pipe ends."""
+    """Run cell after cell in a process of the pool, until the pipe ends."""
     _processes.serve(parent)
     load_kernels()
     with suppress(EOFError, OSError):

@@ -1,4 +1,4 @@
-"""How a suite is going, on stderr: a live table on a terminal, and elsewhere one line per finished cell."""
+"""Progress of a suite on stderr: a live table on a terminal, and elsewhere one line per finished cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FRAMES = 4  # of the live table, a second
 
 
 class Tally:
-    """What is done, what is being done, and about how long the rest will take."""
+    """Cells done and under way, and about how long the rest will take."""
 
     def __init__(self) -> None:
         self.cells: dict[str, Cell] = {}
@@ -38,7 +38,7 @@ class Tally:
         self.wait = ""  # what is waited for, while there is nothing to do
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        """What is to be done, and what of it was done before."""
+        """Take note of the cells to be run, and of those that were run before."""
         before = {canonical(cell) for cell in done}
         for cell in cells:
             key = canonical(cell)
@@ -74,7 +74,7 @@ class Tally:
 
     @property
     def settled(self) -> int:
-        """How many cells nothing is left to do for."""
+        """Number of cells that are finished."""
         return sum(state in (DONE, ELSEWHERE, FAILED) for state in self.state.values())
 
     @property
@@ -100,7 +100,7 @@ class Lines(Tally):
         self._waits = False  # for others, and it was said
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        """What is to be done, and what of it was done before."""
+        """Take note of the cells to be run, and of those that were run before."""
         super().begin(cells, done)
         self._say(f"{plural(len(cells))}, {len(done)} of them done before")
 
@@ -185,7 +185,7 @@ def watching(say: Callable[[str], None]) -> Iterator[Watch]:
 
 
 def outcome(record: Record) -> str:
-    """What came of a cell in a few words."""
+    """Outcome of a cell in a few words."""
     if record.status == FAILED:
         return f"failed: {record.error}"
     lower = "-∞" if record.lower is None else f"{record.lower:.5g}"

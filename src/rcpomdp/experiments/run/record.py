@@ -1,4 +1,4 @@
-"""What is known of one finished cell: what was asked, how it was solved, and the simulated runs."""
+"""Records of finished cells: what was asked, how it was solved, and the simulated runs."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class RunStore:
         status: str | None = None,
         every: bool = False,
     ) -> list[Record]:
-        """What came of the cells, in the order of their suites; of each cell the run that counts, or `every` one.
+        """Records of the cells, in the order of their suites; of each cell the run that counts, or `every` one.
 
         That is the finished one, or else the last that failed. A cell that is in two suites is in the answer twice.
         """
@@ -186,7 +186,7 @@ class RunStore:
             self._db.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
     def claimed(self) -> list[Cell]:
-        """What others are at work on."""
+        """Claims of others who are at work."""
         query = "SELECT c.asked, l.* FROM claims l JOIN cells c ON c.id = l.cell WHERE l.owner <> ?"
         labels: dict[str, Any] = dict.fromkeys(_LABELS, "")
         with self._sentences():
@@ -259,7 +259,7 @@ class RunStore:
         return self._db.execute(query, (number,)).fetchone() is not None
 
     def _stands(self, claim: dict[str, Any]) -> bool:
-        """Whether a claim is another's, who is still there as far as can be known."""
+        """True if a claim is another's, who is still there as far as can be known."""
         if claim["owner"] == self._owner:
             return False
         gone = claim["host"] == host() and is_gone(claim["pid"], claim["started"])
@@ -304,7 +304,7 @@ class RunStore:
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
-        """What SQLite finds wrong with a file, as a sentence."""
+        """Fault that SQLite finds with a file, as a sentence."""
         try:
             yield
         except (UnicodeDecodeError, RecursionError) as error:  # of texts that were overwritten
@@ -319,7 +319,7 @@ class RunStore:
 
 
 def canonical(cell: Cell) -> str:
-    """What a cell asks for, as JSON that is the same for the same thing; what it is called does not count."""
+    """Request of a cell as JSON, the same for the same thing; its name does not count."""
     asked = {key: _plain(value) for key, value in asdict(cell).items() if key not in _LABELS}
     asked["budget"] = [None if limit == np.inf else float(limit) for limit in cell.budget]
     asked["time_limit"] = float(cell.time_limit)

@@ -62,7 +62,7 @@ class BeliefPlans(NamedTuple):
 
 @inner
 def fits(belief_plans: BeliefPlans, belief_plan: int, d: FloatArray) -> bool:
-    """Whether a belief plan is sure to stay within a budget."""
+    """True if a belief plan is sure to stay within a budget."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
         if belief_plans.limited[k] and belief_plans.sure[belief_plan, k] > d[k]:
             return False
@@ -113,7 +113,7 @@ def known(belief_plans: BeliefPlans, levels: Levels, i: int, d: FloatArray) -> f
 
 @inner
 def belief_plans_have_room(belief_plans: BeliefPlans, n_links: int) -> bool:
-    """Whether one more belief plan fits."""
+    """True if one more belief plan fits."""
     return bool(
         belief_plans.counts[0].belief_plans < belief_plans.info.shape[0]
         and belief_plans.counts[0].belief_plan_links + n_links <= belief_plans.link.size

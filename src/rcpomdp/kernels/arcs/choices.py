@@ -1,4 +1,4 @@
-"""Where a trial under a budget goes next: the action to take, and the successor to visit.
+"""Choices of a trial under a budget: the action to take, and the successor to visit.
 
 A trial descends by the action with the largest upper bound and the successor that contributes most to the gap at the
 root. Where a successor owes its bound to a relaxation, and that to a ray, the trial goes on at the end of the ray,
@@ -252,7 +252,7 @@ def relaxation_behind(
 def next_step(
     search: Search, i: int, a: int, mode: int, level: int, target: float, end_share: float
 ) -> tuple[int, int]:
-    """Where a trial goes from belief i under action a, and in which mode; NONE if all successors are within `target`.
+    """The belief that a trial visits after belief i and action a, and the mode; NONE if all are within `target`.
 
     `level` is that of the successors, and ``z.rest`` their budget.
     """

@@ -98,7 +98,7 @@ def _fill_to(grid: Grid, room: Room) -> None:
 
 @inner
 def _is_within(mdp: BeliefMDP, grid: Grid, i: int, policy: int, level: int) -> bool:
-    """Whether a policy that knows no budget surely stays within a level."""
+    """True if a policy that knows no budget surely stays within a level."""
     for k in range(grid.counts.size):
         if mdp.sure[i, policy, k] > grid.value[k, (level // grid.stride[k]) % grid.counts[k]]:
             return False
@@ -203,7 +203,7 @@ def _level_below(mdp: BeliefMDP, grid: Grid, i: int, a: int, level: int) -> int:
 
 @inner
 def _best_choice(mdp: BeliefMDP, grid: Grid, bounds: Bounds, i: int, level: int) -> tuple[int, int]:
-    """What attains the lower bound at (belief, level): an action and the level that follows, or a policy and NONE."""
+    """Choice that attains the lower bound at (belief, level): an action and the next level, or a policy and NONE."""
     n_actions, best, most, to = mdp.reward.shape[1], NONE, -np.inf, NONE
     for policy in range(mdp.value.shape[1]):
         if mdp.value[i, policy] > most and _is_within(mdp, grid, i, policy, level):

@@ -26,7 +26,7 @@ def informed_of(store: Store, bounds: Bounds, i: int, j: int, a: int) -> float:
 
 @inner
 def informed_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, level: int) -> float:
-    """What the informed bounds say of belief i at one level."""
+    """Informed bound of belief i at one level."""
     n_actions = store.gain.shape[1]
     bound, pair = -np.inf, store.info[i].cls * n_actions
     for a in range(n_actions):
@@ -114,7 +114,7 @@ def row_above(store: Store, levels: Levels, bounds: Bounds, i: int, j: int) -> i
 
 @inner
 def leaf_of(belief_plans: BeliefPlans, cls: int, belief_plan: int) -> int:
-    """Which of the leaves of its class a belief plan is, or NONE."""
+    """Number of a belief plan among the leaves of its class, or NONE."""
     for f in range(belief_plans.leaf_ptr[cls], belief_plans.leaf_ptr[cls + 1]):
         if belief_plans.leaf_plan[f] == belief_plans.info[belief_plan].plan:
             return f
@@ -123,7 +123,7 @@ def leaf_of(belief_plans: BeliefPlans, cls: int, belief_plan: int) -> int:
 
 @inner
 def is_within(levels: Levels, floor: FloatArray, level: int) -> bool:
-    """Whether a level is no less than a floor."""
+    """True if a level is no less than a floor."""
     for k in range(floor.size):  # noqa: SIM110 - compiled code has no all()
         if floor[k] > levels.value[k, levels.part_of[k, level]]:
             return False
@@ -132,7 +132,7 @@ def is_within(levels: Levels, floor: FloatArray, level: int) -> bool:
 
 @inner
 def relaxed_total(belief_plans: BeliefPlans, levels: Levels, belief_plan: int, j: int) -> float:
-    """What a belief plan is worth in relaxation j."""
+    """Value of a belief plan in relaxation j."""
     value = belief_plans.total[belief_plan, 0]
     for k in range(levels.n.size):
         value -= levels.multiplier[j, k] * belief_plans.total[belief_plan, 1 + k]
@@ -141,7 +141,7 @@ def relaxed_total(belief_plans: BeliefPlans, levels: Levels, belief_plan: int, j
 
 @inner
 def known_at(store: Store, levels: Levels, belief_plans: BeliefPlans, i: int, j: int, level: int) -> float:
-    """What the belief plans of belief i say of relaxation j from below."""
+    """Best value of the belief plans of belief i in relaxation j."""
     best, belief_plan = -np.inf, belief_plans.head[i]
     while belief_plan != NONE:
         value, leaf = (
@@ -178,7 +178,7 @@ def known_over(store: Store, levels: Levels, belief_plans: BeliefPlans, i: int, 
 
 @inner
 def lo_at(store: Store, levels: Levels, bounds: Bounds, belief_plans: BeliefPlans, i: int, j: int, level: int) -> float:
-    """What is known of belief i in relaxation j from below."""
+    """Lower bound of belief i in relaxation j, a guide alone."""
     return float(
         bounds.lo[bounds.row[i], j, level]
         if bounds.row[i] != NONE

@@ -36,7 +36,7 @@ STILL = 8  # trials in a row that change nothing, after which more would not eit
 
 @inner
 def is_nearly_unconstrained(belief_plans: BeliefPlans, d: FloatArray) -> bool:
-    """Whether a budget is so large that plans made without one may keep it."""
+    """True if a budget is so large that plans made without one may keep it."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
         if belief_plans.limited[k] and d[k] < belief_plans.unconstrained_from[k]:
             return False
@@ -76,7 +76,7 @@ def improve(search: Search, i: int, mode: int, d: FloatArray, least_gain: float)
 
 @inner
 def is_close(search: Search, i: int, mode: int, level: int, d: FloatArray, value: float, limit: float) -> bool:
-    """Whether (belief i, budget d) is within the limit; `value` is the bound of its best action."""
+    """True if (belief i, budget d) is within the limit; `value` is the bound of its best action."""
     if mode >= 0:
         row = search.bounds.row[i]
         return bool(min(value, search.bounds.hi[row, mode, level]) - search.bounds.lo[row, mode, level] <= limit)

@@ -1,4 +1,4 @@
-"""What a leaf of the published ARCS continues with: a plan of the minimum-cost policy, and how long that is safe."""
+"""Leaves of the published ARCS: each follows a plan of the minimum-cost policy, for as long as that is safe."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def start(setting: Setting, tree: Tree, scratch: Scratch, states: IndexArray, pr
 
 @inner
 def has_room(setting: Setting, tree: Tree) -> bool:
-    """Whether one more node can be sampled, whatever follows it."""
+    """True if one more node can be sampled, whatever follows it."""
     return bool(
         tree.used[ROWS] < tree.span.shape[0]
         and tree.used[NODES] + setting.reward_fib.shape[1] * setting.model.n_observations <= tree.info.shape[0]

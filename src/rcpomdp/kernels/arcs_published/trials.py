@@ -52,7 +52,7 @@ def largest_excess(tree: Tree, row: int, a: int, allowed: float) -> int:
 
 @inner
 def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level: float, side: int) -> float:
-    """What one successor must be worth for the action to reach `level`, the others being worth their bounds."""
+    """Value that one successor needs for the action to reach `level`, if the others have their bounds."""
     level = (level - tree.gain[row, a, 0]) / setting.discount
     for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
         if c != child:

@@ -74,7 +74,7 @@ def refresh_lower(space: Space, store: Store, plans: Plans, i: int) -> None:
 
 @inner
 def plan_has_room(space: Space, store: Store, plans: Plans, cls: int, a: int) -> bool:
-    """Whether one more plan for (class, action) fits."""
+    """True if one more plan for (class, action) fits."""
     pair = cls * space.informed.shape[1] + a
     size = (space.start[cls + 1] - space.start[cls]) * space.gain.shape[0]
     links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]

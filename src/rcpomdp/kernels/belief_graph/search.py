@@ -32,7 +32,7 @@ _NESTING = 8  # rays followed one after the other to where a gap comes from
 
 
 class Tuning(NamedTuple):
-    """How the search goes about it."""
+    """Parameters of the search."""
 
     share: float  # a deep trial's target, as a share of the current gap
     wide_share: float  # the same for the wide trials that take turns with the deep ones
@@ -187,7 +187,7 @@ def largest_excess(store: Store, i: int, a: int, target: float) -> int:
 
 @inner
 def next_belief(space: Space, store: Store, plans: Plans, i: int, a: int, target: float, end_share: float) -> int:
-    """Where a trial goes from belief i under action a, or NONE if all successors are within `target`.
+    """The belief that a trial visits after belief i and action a, or NONE if all successors are within `target`.
 
     If the successor owes its upper bound to a ray whose ends have their share of the excess, the end that weighs more
     is visited in its place: it is one of few, where posteriors are endless.

@@ -157,7 +157,7 @@ def _find_probs(store: Store, h: int, prob: FloatArray, n: int) -> int:
 
 @inner
 def _shares(store: Store, i: int, states: int, probs: int) -> bool:
-    """Whether belief i has the support of one belief and the probabilities of another; NONE has nothing to share."""
+    """True if belief i has the support of one belief and the probabilities of another; NONE has nothing to share."""
     if states == NONE or probs == NONE:  # noqa: PLR1714 - compiled code is slow at looking into tuples
         return False
     return bool(store.info[i].states == store.info[states].states and store.info[i].probs == store.info[probs].probs)
@@ -287,7 +287,7 @@ def rehash(store: Store) -> None:
 
 @inner
 def has_room(space: Space, store: Store, i: int, a: int) -> bool:
-    """Whether an expansion of belief i under action a is sure to fit."""
+    """True if an expansion of belief i under action a is sure to fit."""
     pair = store.info[i].cls * space.informed.shape[1] + a
     first, last = space.seen_ptr[pair], space.seen_ptr[pair + 1]
     entries = 0
@@ -423,7 +423,7 @@ def _condition(model: ModelArrays, scratch: Scratch, a: int, o: int, first: int,
 
 @inner
 def _bisect(values: IndexArray, n: int, bound: int) -> int:
-    """How many of the increasing ``values[:n]`` lie below `bound`."""
+    """Number of the increasing ``values[:n]`` below `bound`."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2

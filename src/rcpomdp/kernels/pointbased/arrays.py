@@ -1,4 +1,4 @@
-"""What the search works on: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
+"""Arrays of the search: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
 
 A *belief* is stored once, with its support and probabilities in a common pool. A *strip* is a belief with some
 levels of the first budget and one level of each other budget: upper bounds belong to the levels of strips. An *option*
@@ -186,7 +186,7 @@ class Plans(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What is known to be possible from beliefs."""
+    """Options: what is known to be possible from beliefs."""
 
     info: AnyArray  # [N] OPTION
     total: FloatArray  # [N, 1 + K] reward and expected costs

@@ -182,7 +182,7 @@ def _add_child(search: Search, strip: int, mode: int, others: int, e: int, relax
 
 @inner
 def _may_be_best(search: Search, strip: int, a: int, mode: int, size: int) -> bool:
-    """Whether an action's bound is above what is found already, at some entry."""
+    """True if an action's bound is above what is found already, at some entry."""
     strips, best = search.strips, search.scratch.sums[_BEST]
     q = q_cell(search, strip, mode, a, 0)
     for entry in range(size):  # noqa: SIM110 - compiled code has no any()
@@ -257,7 +257,7 @@ def back_up(search: Search, strip: int, level: int, mode: int) -> bool:
 
 @inner
 def _least_value(search: Search, level: int, mode: int) -> float:
-    """What a bound does not fall below: at a tiny level nothing is impossible, it may only be far away."""
+    """Least value that a bound may have: at a tiny level nothing is impossible, it may only be far away."""
     for k in range(search.levels.counts.size):
         if value_at(search.levels, level, k) == search.levels.tiny[k]:
             allowance = (

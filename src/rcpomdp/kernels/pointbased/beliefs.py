@@ -147,13 +147,13 @@ def open_belief(space: Space, beliefs: Beliefs, counts: AnyArray, i: int) -> boo
 
 @inner
 def is_expanded(beliefs: Beliefs, i: int, a: int) -> bool:
-    """Whether action a of belief i has edges."""
+    """True if action a of belief i has edges."""
     return bool(beliefs.info[i].row != NONE and beliefs.edge[beliefs.info[i].row, a] != NONE)
 
 
 @inner
 def _has_room(space: Space, beliefs: Beliefs, counts: AnyArray, i: int, a: int) -> bool:
-    """Whether an expansion of belief i under action a is sure to fit."""
+    """True if an expansion of belief i under action a is sure to fit."""
     pair = beliefs.info[i].cls * space.gain.shape[2] + a
     first, last = space.seen_ptr[pair], space.seen_ptr[pair + 1]
     entries = 0
@@ -298,7 +298,7 @@ def _condition(model: ModelArrays, scratch: Scratch, a: int, o: int, first: int,
 
 @inner
 def _bisect(values: IndexArray, n: int, bound: int) -> int:
-    """How many of the increasing ``values[:n]`` lie below `bound`."""
+    """Number of the increasing ``values[:n]`` below `bound`."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Where a trial goes next: the action to take, and the successor to visit.
+"""Choices of a trial: the action to take, and the successor to visit.
 
 A trial takes the action with the largest upper bound and the successor that contributes most to the gap at the root.
 Where a bound stems from a relaxation, and that from a ray, the trial goes on at the end of the ray, within the
@@ -24,7 +24,7 @@ _NESTING = 8  # rays followed one after the other to where a gap comes from
 
 @inner
 def affordable(search: Search, i: int, a: int, d: FloatArray) -> bool:
-    """Whether nothing rules an action of an opened belief out at this very budget."""
+    """True if nothing rules an action of an opened belief out at this very budget."""
     needs(search, i, a, search.scratch.need)
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
         if search.space.limited[k] and search.scratch.need[k] > d[k]:
@@ -143,7 +143,7 @@ def largest_excess(
 def next_step(
     search: Search, strip: int, level: int, a: int, mode: int, rest: FloatArray, target: float, share: float
 ) -> tuple[int, int, int]:
-    """Where a trial goes under action a: a strip, its level and the mode.
+    """The successor that a trial visits under action a: a strip, its level and the mode.
 
     The strip is NONE if all that may follow is within the target, NO_ROOM if full.
     """

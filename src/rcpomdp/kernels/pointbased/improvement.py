@@ -75,7 +75,7 @@ def _look(search: Search, strip: int, level: int, a: int, d: FloatArray) -> bool
 
 @inner
 def _expected(search: Search, strip: int, level: int, a: int, d: FloatArray) -> float:
-    """What an action promises at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
+    """Promise of an action at (b, d) by what was last noted of its successors; −inf if it cannot be paid."""
     space, beliefs, strips = search.space, search.beliefs, search.strips
     row = beliefs.info[strips.info[strip].belief].row
     if beliefs.edge[row, a] == NONE or not pay(space, d, beliefs.cost[row, :, a], search.scratch.spare):
@@ -124,7 +124,7 @@ def improve(search: Search, strip: int, level: int, a: int, d: FloatArray, least
 
 @inner
 def _plan_keeps(search: Search, i: int, a: int, d: FloatArray) -> bool:
-    """Whether a plan that starts with an action can keep a budget after what is possible in the class alone, too."""
+    """True if a plan that starts with an action can keep a budget after what is possible in the class alone, too."""
     space, beliefs, plans = search.space, search.beliefs, search.plans
     row, pair = beliefs.info[i].row, beliefs.info[i].cls * space.gain.shape[2] + a
     if not rest_for_plan(space, beliefs.info[i].cls, a, d, search.scratch.rest):

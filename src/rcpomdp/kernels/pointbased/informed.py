@@ -12,7 +12,7 @@ from .levels import allowance_of_level, place, value_at
 
 @inner
 def _entry(informed: Informed, row: int, o: int) -> int:
-    """Where observation o stands in a row of one-step beliefs, or NONE."""
+    """Place of observation o in a row of one-step beliefs, or NONE."""
     low, high = informed.ptr[row], informed.ptr[row + 1]
     while low < high:
         middle = (low + high) // 2

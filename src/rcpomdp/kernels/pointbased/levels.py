@@ -68,14 +68,14 @@ def pay(space: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool
 
 @inner
 def is_enough(space: Space, levels: Levels, k: int, d: float, need: float) -> bool:
-    """Whether the level d of cost k is not below what is needed."""
+    """True if the level d of cost k is not below what is needed."""
     most = levels.trifle[k] if d == levels.tiny[k] else d
     return bool(not space.limited[k] or most >= need * (1.0 - SNAP))
 
 
 @inner
 def place_after(space: Space, levels: Levels, k: int, at: int, cost: float, need: float) -> int:
-    """Where spending a cost leads from a place among the levels of cost k; NONE if that is below `need`."""
+    """Place that spending a cost leads to from a place among the levels of cost k; NONE if that is below `need`."""
     d = levels.value[k, at]
     if not is_enough(space, levels, k, d, need):
         return NONE

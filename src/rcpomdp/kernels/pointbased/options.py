@@ -19,13 +19,13 @@ from .plans import product
 
 @inner
 def as_link(plan: int) -> int:
-    """How a plan is told from an option among the successors of a belief plan."""
+    """The number that stands for a plan among the successors of a belief plan, below those of options."""
     return -2 - plan
 
 
 @inner
 def fits(space: Space, sure: FloatArray, d: FloatArray) -> bool:
-    """Whether a sure cost stays within a budget."""
+    """True if a sure cost stays within a budget."""
     for k in range(d.size):  # noqa: SIM110 - compiled code has no all()
         if space.limited[k] and sure[k] > d[k]:
             return False
@@ -71,7 +71,7 @@ def thriftiest_option(space: Space, beliefs: Beliefs, options: Options, i: int, 
 
 @inner
 def _is_as_thrifty(space: Space, low: FloatArray, one: FloatArray, other: FloatArray) -> bool:
-    """Whether a sure cost fits wherever another does, among the budgets that were asked for."""
+    """True if a sure cost fits wherever another does, among the budgets that were asked for."""
     for k in range(low.size):  # noqa: SIM110 - compiled code has no all()
         if space.limited[k] and one[k] > max(other[k], low[k]):
             return False
@@ -82,7 +82,7 @@ def _is_as_thrifty(space: Space, low: FloatArray, one: FloatArray, other: FloatA
 def is_known(
     space: Space, beliefs: Beliefs, options: Options, i: int, value: float, sure: FloatArray, as_plan: bool
 ) -> bool:
-    """Whether belief i has an option that is no worse; a belief plan does not stand in for a plan."""
+    """True if belief i has an option that is no worse; a belief plan does not stand in for a plan."""
     option = beliefs.info[i].option
     while option != NONE:
         if (

@@ -45,7 +45,7 @@ def product(space: Space, beliefs: Beliefs, plans: Plans, i: int, plan: int, row
 
 @inner
 def plan_has_room(space: Space, plans: Plans, counts: AnyArray, cls: int, a: int) -> bool:
-    """Whether one more plan for (class, action) fits."""
+    """True if one more plan for (class, action) fits."""
     pair = cls * space.gain.shape[2] + a
     size = (space.start[cls + 1] - space.start[cls]) * space.gain.shape[0]
     links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]

@@ -1,4 +1,4 @@
-"""What actions spend and need, and the levels that they lead to.
+"""Costs and needs of actions, and the levels that they lead to.
 
 ``least`` bounds M(b), the least budget that suffices, from below: ``M(b) = min_a C(b, a) + γ max_o M(b')``. An action
 that needs more than a level has is out of the question there.
@@ -30,7 +30,7 @@ def needs(search: Search, i: int, a: int, need: FloatArray) -> None:
 
 @inner
 def _spending(search: Search, i: int, a: int, mode: int, k: int) -> float:
-    """What action a spends of budget k at an opened belief."""
+    """Cost of action a to budget k at an opened belief."""
     beliefs = search.beliefs
     return float(
         beliefs.cost[beliefs.info[i].row, k, a] if mode == EXACT else search.space.floor[beliefs.info[i].cls, a, k]

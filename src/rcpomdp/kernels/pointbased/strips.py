@@ -45,13 +45,13 @@ def entry_above(search: Search, strip: int, level: int) -> int:
 
 @inner
 def cell(search: Search, strip: int, level: int) -> int:
-    """Where the bounds of a level that a strip has are."""
+    """Place of the bounds of a level that a strip has."""
     return int(search.strips.info[strip].at + entry_above(search, strip, level))
 
 
 @inner
 def q_cell(search: Search, strip: int, mode: int, a: int, entry: int) -> int:
-    """Where the bound of an action at an entry of an opened strip is; entries are next to each other."""
+    """Place of the bound of an action at an entry of an opened strip; entries are next to each other."""
     n, n_actions = search.strips.info[strip], search.scratch.hint.shape[1]
     return int(n.q + (mode * n_actions + a) * n.room + entry)
 
@@ -204,7 +204,7 @@ def open_strip(search: Search, strip: int) -> bool:
 
 @inner
 def _covers(levels: Levels, more: int, less: int) -> bool:
-    """Whether levels of the other costs have no less of any budget than some others."""
+    """True if levels of the other costs have no less of any budget than some others."""
     for k in range(levels.counts.size - 1):  # noqa: SIM110 - compiled code has no all()
         if place_of(levels, more, k) < place_of(levels, less, k):
             return False
@@ -259,7 +259,7 @@ def apply_monotone(search: Search, strip: int, mode: int) -> None:
 
 @inner
 def has_rays(search: Search, mode: int) -> bool:
-    """Whether the bounds of a mode are convex in the belief."""
+    """True if the bounds of a mode are convex in the belief."""
     return mode != EXACT or not search.space.varies
 
 

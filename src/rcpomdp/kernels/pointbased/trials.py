@@ -33,7 +33,7 @@ STILL = 8  # trials in a row that change nothing, after which more would not eit
 
 
 class Tuning(NamedTuple):
-    """How the search goes about it."""
+    """Parameters of the search."""
 
     share: float  # a deep trial's target, as a share of the current gap
     wide_share: float  # the same for the wide trials that take turns with the deep ones
@@ -85,7 +85,7 @@ def want_level(search: Search, d: FloatArray) -> None:
 
 @inner
 def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
-    """Whether a belief with a budget is within the limit; `value` is the bound of its best affordable action."""
+    """True if a belief with a budget is within the limit; `value` is the bound of its best affordable action."""
     space, i, at = search.space, search.strips.info[strip].belief, cell(search, strip, level)
     if mode > EXACT:
         return bool(min(value, search.strips.hi[at, mode]) - search.strips.lo[at, mode] <= limit)
@@ -156,7 +156,7 @@ def start(search: Search, root: int, budget: FloatArray) -> tuple[int, int]:
 
 @inner
 def has_moved(search: Search, t: int, before: float) -> bool:
-    """Whether the bound at a step of a trial fell."""
+    """True if the bound at a step of a trial fell."""
     scratch = search.scratch
     return bool(
         search.strips.hi[cell(search, scratch.path[t], scratch.level[t]), max(scratch.mode[t], EXACT)]

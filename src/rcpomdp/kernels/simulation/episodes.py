@@ -41,7 +41,7 @@ _JUMP = _jumps(2 * BLOCK_RUNS)
 
 
 class Runs(NamedTuple):
-    """Where each of n runs is."""
+    """State of each of n runs."""
 
     state: IntArray  # [n] hidden
     size: IntArray  # [n] of the belief's support
@@ -104,7 +104,7 @@ def uniforms(bits: BitArray, skip: int, out: FloatArray) -> None:
 
 @kernel
 def _left(budget: float, limit: float, spent: float, weight: float) -> float:
-    """What is left; once γ^t is 0 nothing counts any more, and that is 0 or infinite."""
+    """Remaining budget; once γ^t is 0 nothing counts any more, and it is 0 or infinite."""
     left = budget - spent
     if left < 0.0 and spent <= limit:
         left = 0.0

@@ -1,4 +1,4 @@
-"""Which plan to follow at a belief with what is left of the budget.
+"""The plan to follow at a belief with what is left of the budget.
 
 A plan i covers the beliefs whose support is in its domain. It earns at least ``α_i·b`` and spends at most ``w_i``
 whatever is observed, so with ``w_i ≤ d`` it may be followed from (b, d).
@@ -58,7 +58,7 @@ def _places(p: PlanArrays, domain: int, states: IndexArray, place: IntArray) -> 
 
 @kernel
 def node_value(p: PlanArrays, node: int, states: IndexArray, probs: FloatArray, place: IntArray) -> float:
-    """What a node promises at a belief: ``α·b``, minus infinity where its domain does not hold the belief."""
+    """Value that a node promises at a belief: ``α·b``, −inf where its domain does not hold the belief."""
     domain = p.domain[node]
     if domain < 0:
         return float(p.values[p.values_start[-1] + node - p.group[-1]])
@@ -74,7 +74,7 @@ def node_value(p: PlanArrays, node: int, states: IndexArray, probs: FloatArray, 
 
 @inner
 def _within(p: PlanArrays, first: int, last: int, left: FloatArray) -> int:
-    """How many of a domain's plans the first cost does not rule out: they come first."""
+    """Number of a domain's plans that the first cost does not rule out: they come first."""
     if left.size == 0:
         return last - first
     low, high = first, last

@@ -42,7 +42,7 @@ class Program(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of each run."""
+    """Outcome of each run."""
 
     reward: FloatArray  # [runs] discounted sum of R(s_t, a_t)
     cost: FloatArray  # [runs, K] discounted sum of C_k(s_t, a_t), as it fell out
@@ -166,7 +166,7 @@ def single_step(
 
 @kernel
 def surely_ended(terminal: BoolArray, states: IndexArray) -> bool:
-    """Whether a belief holds terminal states alone."""
+    """True if a belief holds terminal states alone."""
     for i in range(states.size):  # noqa: SIM110 - compiled code has no all()
         if not terminal[states[i]]:
             return False

@@ -1,4 +1,4 @@
-"""What every step costs, whatever is done: it can be taken out of costs and budget alike.
+"""The base cost: the part of each cost that every step has, whatever is done, taken out of costs and budget alike.
 
 If no step costs less than c, every history of a policy spends ``c / (1 − γ)`` for that alone. With costs ``C − c`` and
 the budget ``ĉ − c / (1 − γ)`` the same policies keep the budget, with the same rewards. A budget of just what is needed

@@ -11,7 +11,7 @@ from ..belief_graph.search import Engine
 
 
 def is_leaf(c: BeliefPlans, belief_plan: int) -> bool:
-    """Whether a belief plan is a plan that is followed for ever."""
+    """True if a belief plan is a plan that is followed for ever."""
     return bool(c.info["plan"][belief_plan] != NONE)
 
 

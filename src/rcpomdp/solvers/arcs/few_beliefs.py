@@ -65,7 +65,7 @@ class FewBeliefs:
 
     @property
     def n_beliefs(self) -> int:
-        """How many beliefs there are."""
+        """Number of beliefs."""
         return len(self.mdp.reward)
 
     @property
@@ -224,7 +224,7 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
 
 
 def _value(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
-    """What a policy over beliefs earns, [N]."""
+    """Value of a policy over beliefs, [N]."""
     n = len(actions)
     pairs = np.arange(n) * mdp.reward.shape[1] + actions
     degree = mdp.first[pairs + 1] - mdp.first[pairs]

@@ -22,7 +22,7 @@ _MOST_SWEEPS = 2000
 
 
 def jointly_infeasible(model: CPOMDP) -> bool:
-    """Whether a weighted sum of the costs proves that no policy keeps all budgets.
+    """True if a weighted sum of the costs proves that no policy keeps all budgets.
 
     >>> import rcpomdp as rc
     >>> jointly_infeasible(rc.problems.make("delivery"))

@@ -36,7 +36,7 @@ class OnlinePolicy:
         self.act_time = act_time
 
     def initial(self, rng: np.random.Generator) -> OnlineState:
-        """Where the search left off."""
+        """The belief, budget and plan at which the search left off."""
         return self._start
 
     def action(self, state: OnlineState) -> int:

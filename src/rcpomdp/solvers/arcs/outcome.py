@@ -1,4 +1,4 @@
-"""What ARCS returns, by whichever search it was found."""
+"""The result of ARCS, by whichever search it was found."""
 
 from __future__ import annotations
 

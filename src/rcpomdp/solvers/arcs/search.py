@@ -148,7 +148,7 @@ class BudgetSearch:
 
     @property
     def infeasible(self) -> bool:
-        """Whether it is proven that no policy keeps the budget."""
+        """True if it is proven that no policy keeps the budget."""
         return self.upper == -np.inf
 
     @property
@@ -184,7 +184,7 @@ class BudgetSearch:
 
     @property
     def still(self) -> bool:
-        """Whether more trials would change nothing."""
+        """True if more trials would change nothing."""
         return self.trials - int(self.belief_plans.counts["moved"][0]) >= kernels.STILL
 
     def search(self, epsilon: float, work: int, trials: int) -> None:
@@ -313,7 +313,7 @@ class BudgetSearch:
         return first_action(self.engine, self.belief_plans, belief_plan)
 
     def first_cost(self, belief_plan: int) -> FloatArray:
-        """What a belief plan's first step costs, [K]."""
+        """Cost of a belief plan's first step, [K]."""
         cost: FloatArray = self.bounds.cost[
             self.belief_plans.info["belief"][belief_plan], :, self.first_action(belief_plan)
         ]

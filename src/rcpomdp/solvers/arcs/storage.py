@@ -21,7 +21,7 @@ _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
 def most_spent(engine: Engine) -> FloatArray:
-    """What no policy can spend more than, from any belief, [K]: a budget of that is as good as none."""
+    """The most that any policy can spend from any belief, [K]: a budget of at least this is unlimited."""
     x = engine.space
     most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, engine.model.discount)
     largest: FloatArray = most[engine.classes.reachable].max(axis=0)
@@ -36,7 +36,7 @@ def least_costs(engine: Engine) -> FloatArray:
 
 
 class Layout(NamedTuple):
-    """What levels are made from."""
+    """Ingredients of budget levels."""
 
     budget: FloatArray  # [K]
     cap: FloatArray  # [K] as good as unlimited

@@ -55,7 +55,7 @@ class EngineOptions:
     least_drop: float = 0.02
 
     def tuning(self) -> Tuning:
-        """What the kernels are told."""
+        """The options as kernels take them."""
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),
@@ -171,7 +171,7 @@ class Engine:
                 self.forget()
 
     def aims_at(self, objective: Objective) -> bool:
-        """Whether this is the engine's objective."""
+        """True if this is the engine's objective."""
         mine = self.objective
         return mine.reward == objective.reward and np.array_equal(mine.costs, objective.costs)
 

@@ -125,7 +125,7 @@ def memory(*parts: Iterable[object]) -> int:
 
 
 def more_room(room: int, size: int) -> int:
-    """How many rows arrays should have next that have `room` and take `size` bytes."""
+    """Number of rows to give arrays that have `room` of them and take `size` bytes."""
     return int((2.0 if size < _LARGE else 1.0625) * room) + 1
 
 

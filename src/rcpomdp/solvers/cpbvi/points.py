@@ -64,7 +64,7 @@ class Points:
             self.left.append(self.left_after(i, a))
 
     def left_after(self, i: int, a: int) -> FloatArray:
-        """What is admissible one step after point i, [K]."""
+        """Admissible cost one step after point i, [K]."""
         b = self.beliefs[i]
         spent = self.model.cost[:, b.states, a] @ b.probabilities
         return np.asarray((self.left[i] - spent) / (self.model.discount or 1.0))

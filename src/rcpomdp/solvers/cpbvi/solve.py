@@ -171,12 +171,12 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        """Whether the time for backups is up."""
+        """True if the time for backups is up."""
         return self.clock.elapsed >= self._seconds
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the points, or the vectors and their values at all that follows the points, exceed the limit."""
+        """True if the points, or the vectors and their values at all that follows the points, exceed the limit."""
         n, rows, n_states = self.vectors.shape
         return self._cut or 8 * n * rows * (n_states + self.points.following.shape[0]) > self._memory_limit
 
@@ -251,5 +251,5 @@ class _Search:
         return np.asarray(self.gain[:, :, a] + self.model.discount * (self.model.transition[a] @ after.T).T)
 
     def point(self) -> TracePoint:
-        """Where the search is; it has no bounds."""
+        """The state of the search, which has no bounds."""
         return TracePoint(self.clock.seconds, -np.inf, np.inf, self.sweeps, len(self.points.beliefs), len(self.actions))

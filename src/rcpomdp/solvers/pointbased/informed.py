@@ -1,4 +1,4 @@
-"""Which informed bounds a search starts from: as tight as the model's size and the time allow.
+"""The informed bounds that a search starts from, as tight as the model's size and the time allow.
 
 Without budgets these are the bounds of a plain POMDP. For each budget there is one bound over levels of that budget
 alone, ``V*(b, d) ≤ V̄_λ(b, ⌈d⌉) + λ·d``, with a multiplier λ that is chosen by cheap bounds first; every one of them
@@ -127,7 +127,7 @@ class InformedBounds:
         return self.kind, no_levels(self.model)
 
     def _fits(self, kind: str, levels: Levels, share: float) -> bool:
-        """Whether a bound over levels takes no more than a share of what is allowed."""
+        """True if a bound over levels takes no more than a share of what is allowed."""
         if BOUNDS.index(kind) > BOUNDS.index(self.kind):
             return False
         n, one = len(levels.values), self._one_step
@@ -184,7 +184,7 @@ class InformedBounds:
         )
 
     def _products(self, vectors: FloatArray) -> FloatArray:
-        """What vectors [T, S, A] say of the one-step beliefs, [T, n, A]."""
+        """Products of vectors [T, S, A] with the one-step beliefs, [T, n, A]."""
         one = self._one_step
         assert one is not None
         terms = np.where(np.isfinite(vectors[:, one.state]), one.weight[:, None] * vectors[:, one.state], -np.inf)

@@ -1,4 +1,4 @@
-"""Which budget levels to keep bounds at.
+"""The budget levels at which bounds are kept.
 
 Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/γ`` from the root's, nearest first;
 and a geometric series ``ĉ·γ^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once

@@ -1,4 +1,4 @@
-"""Whether the noise of a model makes ever new beliefs.
+"""Noisy models: those whose histories lead to ever new beliefs.
 
 Where moves are certain, or the beliefs are few, beliefs repeat, and rays between them bound values
 (`solvers.belief_graph.search`). Where a move may end in several ways, histories lead to beliefs that were not met

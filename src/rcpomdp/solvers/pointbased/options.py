@@ -1,4 +1,4 @@
-"""What a point-based search maximises, and which of its ideas are used."""
+"""The objective of a point-based search, and the ideas that it uses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SearchOptions:
     least_gain: float = 1e-3
 
     def tuning(self) -> Tuning:
-        """What the kernels are told."""
+        """The options as kernels take them."""
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),

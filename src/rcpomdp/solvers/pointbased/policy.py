@@ -1,4 +1,4 @@
-"""What a search has found as a policy: the plans that its best option rests on."""
+"""The policy that a search has found: the plans that its best option rests on."""
 
 from __future__ import annotations
 

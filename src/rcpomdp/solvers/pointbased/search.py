@@ -142,7 +142,7 @@ class PointBasedSearch:
 
     @property
     def infeasible(self) -> bool:
-        """Whether it is proven that no policy keeps the budget."""
+        """True if it is proven that no policy keeps the budget."""
         return self.upper == -np.inf
 
     @property
@@ -166,7 +166,7 @@ class PointBasedSearch:
 
     @property
     def late(self) -> float:
-        """What the upper bound may miss of rewards that come late, when next to nothing has grown to a budget."""
+        """Late rewards that the upper bound may miss, from when next to nothing has grown to a budget."""
         corner = self.parts.informed.corner
         if not np.isfinite(self.parts.levels.tiny).any():
             return 0.0
@@ -249,7 +249,7 @@ class PointBasedSearch:
 
     @property
     def still(self) -> bool:
-        """Whether more trials would change nothing."""
+        """True if more trials would change nothing."""
         return self.trials - int(self.parts.counts["moved"][0]) >= trials.STILL
 
     def search(self, epsilon: float, work: int, share: float | None = None, most_trials: int = _NO_LIMIT) -> None:
