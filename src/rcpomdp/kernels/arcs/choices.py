@@ -190,7 +190,7 @@ def relaxed_excess(
 
 @inner
 def excess(search: Search, i: int, mode: int, level: int, target: float) -> float:
-    """By how much belief i is above the target; ``z.rest`` is its budget, ``z.allowance`` what that is worth."""
+    """By how much belief i is above the target; the scratch holds its budget (`rest`) and the allowance for it."""
     if mode >= 0:
         return relaxed_excess(search.store, search.levels, search.bounds, search.belief_plans, i, mode, level, target)
     if mode == THRIFTY:
@@ -254,7 +254,7 @@ def next_step(
 ) -> tuple[int, int]:
     """The belief that a trial visits after belief i and action a, and the mode; NONE if all are within `target`.
 
-    `level` is that of the successors, and ``z.rest`` their budget.
+    `level` is that of the successors, and `rest` of the scratch their budget.
     """
     store, belief_plans = search.store, search.belief_plans
     chosen, most = NONE, 0.0

@@ -32,7 +32,7 @@ def informed_at(store: Store, levels: Levels, bounds: Bounds, i: int, j: int, le
     for a in range(n_actions):
         if levels.after[levels.which[pair + a], level] != NONE:
             bound = max(bound, informed_of(store, bounds, i, j, a))
-    return float(min(bound, store.info[i].upper) if j == 0 else bound)  # HI is of the reward without a budget
+    return float(min(bound, store.info[i].upper) if j == 0 else bound)  # the upper bound of the store knows no budget
 
 
 @inner

@@ -104,7 +104,7 @@ def is_close(search: Search, i: int, mode: int, level: int, d: FloatArray, value
 
 @inner
 def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) -> int:
-    """The level after action a; ``z.rest`` becomes the budget that is left, ``z.allowance`` what it is worth."""
+    """The level after action a; the scratch gets the budget that is left (`rest`) and the allowance for it."""
     levels, level_scratch = search.levels, search.level_scratch
     if mode < 0:
         pay(search.bounds, search.discount, i, a, d, level_scratch.rest)

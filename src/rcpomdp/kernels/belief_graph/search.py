@@ -55,7 +55,7 @@ def upper(store: Store, i: int) -> float:
 
 @inner
 def test_points(store: Store, i: int) -> None:
-    """Lower HI of belief i by the sawtooth over the points of its class that are newer than the last look.
+    """Lower the upper bound of belief i by the sawtooth over the points of its class that are newer than the last look.
 
     ``b = φp + (1−φ)r`` with ``φ = min_{p(s)>0} b(s)/p(s)``, and ``V(r) ≤ max_a F_a·r`` for the informed bound's vectors
     F, hence ``V(b) ≤ max_a (F_a·b + φ (v_p − F_a·p))``: never looser than interpolation over the corners.
@@ -115,7 +115,7 @@ def back_up_action(store: Store, discount: float, i: int, a: int) -> float:
 
 @inner
 def back_up_upper(store: Store, discount: float, i: int) -> int:
-    """Lower HI of belief i by its best action, recomputed until it is stable; return it.
+    """Lower the upper bound of belief i by its best action, recomputed until it is stable; return it.
 
     An action that is not expanded keeps its informed bound; if it is the best, there the bound stays.
     """
@@ -136,7 +136,7 @@ def back_up_upper(store: Store, discount: float, i: int) -> int:
 
 @inner
 def best_lower_action(store: Store, discount: float, i: int) -> tuple[int, float]:
-    """The expanded action that promises most, and its promise ``R(b, a) + γ Σ_o p(o) LO(b')``."""
+    """The expanded action that promises most, and its promise ``R(b, a) + γ Σ_o p(o) lower(b')``."""
     best, promise = NONE, -np.inf
     for a in range(store.gain.shape[1]):
         if store.edge[i, a] == NONE:
@@ -154,7 +154,7 @@ def best_lower_action(store: Store, discount: float, i: int) -> tuple[int, float
 def back_up_lower(
     space: Space, store: Store, plans: Plans, scratch: Scratch, discount: float, i: int, least_gain: float
 ) -> int:
-    """Make a plan for belief i if the best expanded action promises more than LO by `least_gain`."""
+    """Make a plan for belief i if the best expanded action promises `least_gain` more than its lower bound."""
     refresh_lower(space, store, plans, i)
     a, promise = best_lower_action(store, discount, i)
     while a != NONE:

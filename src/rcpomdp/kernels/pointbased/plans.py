@@ -58,7 +58,7 @@ def plan_has_room(space: Space, plans: Plans, counts: AnyArray, cls: int, a: int
 
 @inner
 def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls: int, a: int) -> int:
-    """Make the plan of a class that takes action a and then follows ``w.by_obs``. There must be room."""
+    """Make the plan of a class that takes action a and then follows `by_obs` of the scratch. There must be room."""
     model = space.model
     n_states, n_actions = model.reward.shape
     pair = cls * n_actions + a
