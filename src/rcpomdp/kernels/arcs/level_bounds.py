@@ -264,7 +264,7 @@ def bound_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int, a
 def find_map(
     store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int, a: int
 ) -> int:
-    """The row of `after` for action a at belief i; if there is none, NONE, and `map` of the scratch says where it leads."""
+    """The row of `after` for action a at belief i; if there is none, NONE, and `map` of the scratch is filled."""
     needs(store, bounds, discount, i, a, level_scratch.need)
     pair = store.info[i].cls * store.gain.shape[1] + a
     as_class = True
