@@ -359,7 +359,7 @@ def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
     assert run("verify", str(path), "--problem", "tiger").code == 0
     rc.save_policy(path, rc.policies.fib(model), model)
     ran = run("verify", str(path), "--problem", "tiger")
-    sentence = "only controllers and mixtures of them can be verified, not AlphaPolicy; simulate it instead"
+    sentence = "only controllers, mixtures of them and plan sets can be verified, not AlphaPolicy; simulate it instead"
     assert (ran.code, ran.out, ran.err) == (2, "", f"rcpomdp: {sentence}\n")
 
 

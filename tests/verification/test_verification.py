@@ -317,7 +317,8 @@ def test_only_controllers_can_be_verified() -> None:
     for policy in (fib(model), RandomPolicy(model)):
         kind = type(policy).__name__
         with pytest.raises(
-            rc.PolicyError, match=f"^only controllers and mixtures of them can .*, not {kind}; simulate it instead$"
+            rc.PolicyError,
+            match=f"^only controllers, mixtures of them and plan sets can .*, not {kind}; simulate it instead$",
         ):
             rc.verify(model, policy)
         with pytest.raises(rc.PolicyError, match=f"^only mixtures of controllers can .*, not one with {kind}$"):

@@ -104,7 +104,9 @@ def verify(
         found = _plan_set(model, policy, horizon)
     else:
         kind = type(policy).__name__
-        raise PolicyError(f"only controllers and mixtures of them can be verified, not {kind}; simulate it instead")
+        raise PolicyError(
+            f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it instead"
+        )
     problem = found.problem or told.broken_by(found)
     return found._replace(verified=problem is None, problem=problem)
 

@@ -212,6 +212,8 @@ def test_missing_files_and_our_own_endings(tmp_path: Path) -> None:
         read_policy(tmp_path / "folder.pg", MODEL)
     with pytest.raises(rc.PolicyError, match=r"^'.*x.policy' is the name of another program's policy; save as \.rcp, "):
         rc.save_policy(tmp_path / "x.policy", ALPHA, MODEL)
+    with pytest.raises(rc.PolicyError, match="is the name of a model file; save the policy as .rcp"):
+        rc.save_policy(tmp_path / "x.pomdp", ALPHA, MODEL)
     with pytest.raises(rc.PolicyError, match="^'.*x.policy' is another program's policy file, which says nothing"):
         rc.policy_info(tmp_path / "x.policy")
 

@@ -239,7 +239,7 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
 @numba.njit(error_model="numpy")
 def upper_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int) -> float:
     """The least upper bound at a level, whether a belief was visited or not."""
-    return bound_at(store, levels, bounds, i, level, levels.worth[:, level])
+    return bound_at(store, levels, bounds, i, level, levels.allowance[:, level])
 
 
 def state_order(engine: Engine, case: Dense) -> np.ndarray:

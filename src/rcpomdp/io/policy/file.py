@@ -20,6 +20,7 @@ from ..._types import AnyArray
 from ...errors import PolicyError
 from ...model import CPOMDP
 from ...policies import Policy
+from ..model_file import is_model_file
 from .archive import FORMAT, FORMAT_VERSION, Arrays, encoded, opened, write_archive
 from .foreign import is_foreign, read_policy
 from .tree import TOO_DEEP, build, check_tree, describe, sizes
@@ -92,7 +93,9 @@ def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse a file name that would be taken for another program's policy."""
+    """Refuse a file name that would be taken for a model, or for another program's policy."""
+    if is_model_file(os.fsdecode(path)):
+        raise PolicyError(f"{os.fsdecode(path)!r} is the name of a model file; save the policy as .rcp")
     if is_foreign(path):
         raise PolicyError(
             f"{os.fsdecode(path)!r} is the name of another program's policy; save as .rcp, or use rc.io.write_policy"

@@ -49,7 +49,7 @@ class OnlinePolicy:
         left = left_after(state.left, search.first_cost(state.belief_plan), search.model.discount)
         left = np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
         belief_plan = search.follow(state.belief_plan, observation)
-        belief = int(search.belief_plans.info[belief_plan, 0])
+        belief = int(search.belief_plans.info["belief"][belief_plan])
         deadline = time.perf_counter() + self.act_time
         while time.perf_counter() < deadline and search.search_at(belief, left, self._epsilon, _WORK):
             pass

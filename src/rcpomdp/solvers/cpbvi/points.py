@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from ..._types import FloatArray, IntArray
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
+from ...model.budget import left_after
 
 _ROOM = 32  # beliefs to have room for at first
 _SAME = 1e-9  # beliefs that are nearer to each other are one
@@ -67,7 +68,7 @@ class Points:
         """Admissible cost one step after point i, [K]."""
         b = self.beliefs[i]
         spent = self.model.cost[:, b.states, a] @ b.probabilities
-        return np.asarray((self.left[i] - spent) / (self.model.discount or 1.0))
+        return left_after(self.left[i], spent, self.model.discount)
 
     def _branch(self) -> None:
         """Lay out all beliefs that follow; those of point i under action a stand from ``start[i * A + a]`` on."""
