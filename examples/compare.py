@@ -28,7 +28,7 @@ def compare(model: rc.CPOMDP, epsilon: float) -> Comparison:
     kept = rc.solve(model, epsilon=epsilon, time_limit=60)
     check = rc.verify(model, kept.policy, kept.summary())
     kept_runs = rc.simulate(model, kept.policy, RUNS, STEPS, SEED)
-    average = rc.solve(model, "cgcp", epsilon=epsilon, time_limit=2)  # good enough to see how it spends
+    average = rc.solve(model, "cgcp", epsilon=epsilon / 10, time_limit=20)
     average_runs = rc.simulate(model, average.policy, RUNS, STEPS, SEED)
 
     print(model)

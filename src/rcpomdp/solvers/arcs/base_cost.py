@@ -18,6 +18,8 @@ from ...policies import PlanSetPolicy
 from ..result import Result
 
 _ROUNDING = 1e-12  # share of a budget that is rounding of nothing
+_SAME = 1e-10  # share of the base cost that is rounding of it, far below the tolerance
+_INSIDE = 0.999  # share of the tolerance that the search may use: the rest is for rounding
 
 
 def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
@@ -31,13 +33,18 @@ def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
     least = model.cost.min(axis=(1, 2), initial=np.inf)
     base = np.where(np.isfinite(least), least, 0.0)
     total: FloatArray = base / (1 - model.discount)
+    if not total.any():
+        return model, total
     budget = np.asarray(model.budget)
-    rest = budget - total
-    if not total.any() or (rest < -tolerance.slack(budget)).any():
+    # The limit stays what it is, with the tolerance of the whole budget; just what every step costs is left nothing.
+    limit = budget + _INSIDE * tolerance.slack(budget) - total
+    is_nothing = np.abs(np.where(np.isfinite(budget), budget, np.inf) - total) <= _ROUNDING * total
+    rest = np.where(is_nothing, 0.0, limit / (1 + tolerance.RELATIVE))
+    if (rest < 0).any():
         return model, np.zeros(model.n_costs)
-    rest = np.where(rest <= _ROUNDING * np.where(np.isfinite(budget), budget, 0.0), 0.0, rest)
-    arrays = model.arrays._replace(cost=model.cost - base[:, None, None])
-    return model._changed(arrays=arrays, budget=rest), total
+    beyond = model.cost - base[:, None, None]
+    beyond[beyond <= _SAME * base[:, None, None]] = 0.0
+    return model._changed(arrays=model.arrays._replace(cost=beyond), budget=rest), total
 
 
 def with_base_cost(result: Result, model: CPOMDP, total: FloatArray) -> Result:

@@ -18,7 +18,7 @@ _SHARES = (0.25, 0.5, 0.75)  # of the first of two costs
 _ROUNDING = 1e-9
 _MOST_WORK = 3e8  # entries of matrices times vectors
 _SETTLED = 1e-3  # share of a discounted sum that further sweeps could add
-_MOST_SWEEPS = 2000
+_MOST_SWEEPS, _MOST_CALLS = 2000, 20_000  # sweeps, and sweeps times actions
 
 
 def jointly_infeasible(model: CPOMDP) -> bool:
@@ -36,7 +36,7 @@ def jointly_infeasible(model: CPOMDP) -> bool:
     cost = np.tensordot(weights, model.cost[limited], axes=1).transpose(2, 1, 0)  # [A, S, L]
     entries = sum(matrix.nnz for matrix in model.transition) * len(weights)
     settled = np.log(_SETTLED) / np.log(model.discount) + 1
-    sweeps = int(min(settled, _MOST_SWEEPS, _MOST_WORK / max(entries, 1)))
+    sweeps = int(min(settled, _MOST_SWEEPS, _MOST_CALLS / model.n_actions, _MOST_WORK / max(entries, 1)))
     least = np.zeros(cost.shape[1:])
     for _ in range(sweeps):
         least = np.min(
