@@ -32,6 +32,7 @@ from ..pointbased.noise import is_noisy, may_be_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
+from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
 from .few_beliefs import load_kernels as load_few_belief_kernels
 from .free_actions import with_free_actions
@@ -107,8 +108,9 @@ def arcs(
     if act_time is not None:  # its policy knows the costs of each step
         return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     rest, base = without_base_cost(model)
-    found = _by_all_means(rest, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-    return with_base_cost(found, model, base)
+    clear, ends = with_certain_ends(rest)
+    found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    return with_base_cost(without_certain_ends(found, rest, ends), model, base)
 
 
 def _by_all_means(
