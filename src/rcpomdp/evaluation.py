@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from ._types import FloatArray, IntArray
+from ._types import BoolArray, FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP, beliefs
+from .model.endings import before_the_end
 from .policies import (
     AlphaPolicy,
     BudgetedAlphaPolicy,
@@ -92,7 +94,7 @@ def controller_values(model: CPOMDP, policy: ControllerPolicy, tolerance: float 
     policy.batches([], model)  # refuses a controller of another model
     gain = np.concatenate([model.reward[None], model.cost])
     chain, node, state = _chain(model, policy)
-    values, error = _solve(chain, gain[:, state, policy.actions[node]].T, model.discount, tolerance)
+    values, error = _solve(chain, gain[:, state, policy.actions[node]].T, model, tolerance)
     return ControllerValues(model.n_states, node * model.n_states + state, values, error)
 
 
@@ -111,8 +113,8 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
-        mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
-        values, error = _solve(mean, gain.mean(axis=2).T, model.discount, limits.tolerance)
+        mean: Any = before_the_end(model, sum(model.transition[1:], start=model.transition[0]) / model.n_actions)
+        values, error = _solve(mean, gain.mean(axis=2).T, model, limits.tolerance)
         return model.initial_belief @ values, error
     if isinstance(policy, ControllerPolicy):
         found = controller_values(model, policy, limits.tolerance)
@@ -167,12 +169,28 @@ def _ragged(pointer: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _solve(
+    chain: sp.csr_array[np.float64], gain: FloatArray, model: CPOMDP, tolerance: float
+) -> tuple[FloatArray, float]:
+    """``x = gain + γ chain x`` for ``gain [n, 1 + K]``, each column with its own discount, and a bound on the error."""
+    if chain.shape[0] == 0:
+        return gain, 0.0
+    discounts = np.append(model.discount, model.cost_discount)
+    x, error = np.empty_like(gain), 0.0
+    for discount in np.unique(discounts).tolist():
+        of_it = discounts == discount
+        if discount < 1:
+            x[:, of_it], off = _discounted(chain, gain[:, of_it], discount, tolerance)
+        else:
+            x[:, of_it], off = _undiscounted(chain, gain[:, of_it])
+        error = max(error, off)
+    return x, error
+
+
+def _discounted(
     chain: sp.csr_array[np.float64], gain: FloatArray, discount: float, tolerance: float
 ) -> tuple[FloatArray, float]:
     """``x = gain + γ chain x``, and a bound on its error from the residual: ``max|r| / (1−γ)``."""
     n = chain.shape[0]
-    if n == 0:
-        return gain, 0.0
     x = np.zeros_like(gain)
     if n <= _SOLVABLE or discount > _ITERABLE:
         x = solved(discount * chain, gain)
@@ -185,6 +203,53 @@ def _solve(
         x = following
         if left <= max(tolerance, rounding) or n <= _SOLVABLE or discount > _ITERABLE:
             return x, left + rounding
+
+
+def _undiscounted(chain: sp.csr_array[np.float64], gain: FloatArray) -> tuple[FloatArray, float]:
+    """``x = gain + chain x``: 0 where nothing is ever gained, infinite where something is gained again and again."""
+    x, error = np.zeros_like(gain), 0.0
+    for column in range(gain.shape[1]):
+        gains = gain[:, column] != 0
+        recurrent = _closed(chain) & gains
+        endless = _leading_to(chain, _same_component(chain, recurrent))
+        some = np.flatnonzero(_leading_to(chain, gains) & ~endless)
+        x[endless, column] = np.inf
+        inner = sp.csr_array(chain[some][:, some])
+        found = solved(inner, np.column_stack([gain[some, column], np.ones(some.size)]))
+        x[some, column] = found[:, 0]
+        left = np.abs(gain[some, column] + inner @ found[:, 0] - found[:, 0]).max(initial=0.0)
+        error = max(error, float(left * found[:, 1].max(initial=0.0)))
+    return x, error
+
+
+def _closed(chain: sp.csr_array[np.float64]) -> BoolArray:
+    """Points that are never left for good: their component leads nowhere else, and does not end."""
+    n, component = connected_components(chain, connection="strong")
+    goes_on = np.asarray(chain.sum(axis=1)).ravel() > 1 - 1e-9
+    moves = chain.tocoo()
+    leaves = component[moves.coords[0]] != component[moves.coords[1]]
+    closed = np.ones(n, dtype=np.bool_)
+    closed[component[moves.coords[0][leaves]]] = False
+    closed[component[~goes_on]] = False
+    return np.asarray(closed[component])
+
+
+def _same_component(chain: sp.csr_array[np.float64], points: BoolArray) -> BoolArray:
+    """The points, and those of the same components."""
+    _, component = connected_components(chain, connection="strong")
+    return np.isin(component, component[points])
+
+
+def _leading_to(chain: sp.csr_array[np.float64], points: BoolArray) -> BoolArray:
+    """Points from which some of those can be reached, themselves included."""
+    reached = points.copy()
+    back = sp.csr_array(chain.T)
+    front = np.flatnonzero(reached)
+    while front.size:
+        before = np.unique(back.indices[_ragged(back.indptr.astype(np.int64), front)[1]])
+        front = before[~reached[before]]
+        reached[front] = True
+    return reached
 
 
 def solved(moves: Any, gain: FloatArray) -> FloatArray:
@@ -256,14 +321,18 @@ def _expand(
     limits: _Limits,
 ) -> tuple[FloatArray, float]:
     """Follow the policy's beliefs step by step, those that agree to 14 digits together if its memory is the same."""
-    largest = float(np.abs(gain).max()) / (1 - model.discount)
+    discounts = np.append(model.discount, model.cost_discount)
+    fade = np.append(model.fade, model.cost_fade)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(gain.any(axis=(1, 2)), np.abs(gain).max(axis=(1, 2)) / fade, 0.0)  # what a row may add up to
     # Beliefs taken for one differ by this much in sum, at every step; none are, as long as equal ones are equal.
-    apart = 2 * model.n_states * 10.0**-_DIGITS * largest / (1 - model.discount)
+    apart = 2 * model.n_states * 10.0**-_DIGITS * float((each / np.maximum(fade, 1e-300)).max())
     merged, followed = 0.0, 0
-    total, weight = np.zeros(len(gain)), 1.0
+    total, weight = np.zeros(len(gain)), np.ones(len(gain))
     front = {b"": (1.0, beliefs.initial(model), steps.start)}
     while True:
-        error = weight * sum(p for p, _, _ in front.values()) * largest + merged
+        going_on = sum(p for p, _, _ in front.values())
+        error = float((weight * each).max()) * going_on + merged if going_on else merged
         followed += len(front)
         if error - merged <= limits.tolerance or len(front) > limits.beliefs or followed > limits.work:
             return total, error
@@ -287,4 +356,4 @@ def _expand(
                             merged = apart
                     following[key] = (mass, after, kept)
         total += weight * gained
-        front, weight = following, weight * model.discount
+        front, weight = following, weight * discounts

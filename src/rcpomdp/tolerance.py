@@ -40,5 +40,5 @@ def same(low: ArrayLike, high: ArrayLike) -> BoolArray:
     >>> same(np.array([0.0, 0.0, 5.0]), np.array([0.0, 1e-12, 5.000000001])).tolist()
     [True, False, True]
     """
-    most = np.asarray(high, dtype=np.float64)
-    return np.asarray(most - np.asarray(low) <= RELATIVE * most)
+    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    return np.asarray((least == most) | (least >= most - RELATIVE * np.where(np.isfinite(most), most, 0.0)))

@@ -1,7 +1,7 @@
 """Blind policies: one action for ever, the plans that a search starts from.
 
 ``α_a = g_a + γ T_a α_a`` for whatever is accumulated (reward, costs), by a direct solve. The sure cost of a blind
-plan from a class is ``w(c) = max_{s in c} C(s, a) + γ max_{c' follows c} w(c')``.
+plan from a class is ``w(c) = max_{s in c} C(s, a) + β max_{c' follows c} w(c')``, with the cost's own discount β.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy.sparse.linalg import splu
 
 from .._types import BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
+from ..model.endings import before_the_end
 
 _SWEEPS = 1000
 _ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
@@ -30,7 +31,8 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     """
     n, gamma = model.n_states, model.discount
     vectors = np.empty((model.n_actions, len(gain), n))
-    for a, transition in enumerate(model.transition):
+    for a, moves in enumerate(model.transition):
+        transition = before_the_end(model, moves)
         system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
         vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
         vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
@@ -42,7 +44,7 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
         terms = int(np.diff(transition.indptr).max()) + 4
         rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
-        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / (1 - gamma))
+        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / model.fade)
     return vectors
 
 
@@ -60,7 +62,7 @@ def _reaches(transition: sp.csr_array[np.float64], goal: BoolArray) -> BoolArray
     return reached[:n]
 
 
-def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:
+def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: FloatArray) -> FloatArray:
     """Sure costs ``[n_classes, A, K]`` from above, given the largest costs ``peak [n_classes, A, K]``.
 
     ``seen_class[seen_ptr[c*A + a] : ...]`` are the classes that follow class c under action a.
@@ -71,14 +73,17 @@ def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray,
     return _sure_costs(peak, seen_ptr, follower, discount)
 
 
-def largest_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: float) -> FloatArray:
-    """Largest sure cost from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + γ max_{c'} w(c')``."""
+def largest_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: FloatArray) -> FloatArray:
+    """Largest sure cost from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + β max_{c'} w(c')``."""
     n_actions = peak.shape[1]
     return _sure_costs(peak.max(axis=1)[:, None], seen_ptr[::n_actions], seen_class, discount)[:, 0]
 
 
-def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: float) -> FloatArray:
-    """``w = peak + γ max w(follower)`` from above, for ``peak [., ., K]``; entry i is followed from ``start[i]`` on."""
+def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: FloatArray) -> FloatArray:
+    """``w = peak + β max w(follower)`` from above, for ``peak [., ., K]``; entry i is followed from ``start[i]`` on.
+
+    With β = 1 it is infinite where a cost can recur for ever, and the exact sum elsewhere.
+    """
     n_costs = peak.shape[2]
     if n_costs == 0:
         return peak
@@ -97,10 +102,13 @@ def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount:
         costly = reached
     else:
         costly[:] = 1.0
-    sure: FloatArray = costly * peak.max(axis=(0, 1), initial=0.0) / (1 - discount)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = peak.max(axis=(0, 1), initial=0.0) / (1 - discount)
+        sure: FloatArray = np.where(costly > 0, most, 0.0)
     for _ in range(_SWEEPS):
         lower = np.minimum(sure, peak + discount * worst_follower(sure))
-        if (sure - lower <= 1e-12 * sure).all():
+        settled = (sure == lower) | (lower >= (1 - 1e-12) * np.where(np.isfinite(sure), sure, np.inf))
+        if settled.all():
             break
         sure = lower
     return sure

@@ -25,7 +25,7 @@ def fib_vectors(model: CPOMDP, max_sweeps: int = 1000) -> FloatArray:
     acc = np.zeros((model.n_observations, model.n_actions))
     scale = float(np.abs(model.reward).max())
     ends = bool(model.terminal.any())
-    settled = _RELATIVE * scale * min(1.0, 10 * (1 - gamma))
+    settled = _RELATIVE * scale * min(1.0, 10 * model.fade)
     for _ in range(max_sweeps):
         if ends:
             loose = kernels.fib_sweep(m, gamma, q, q, model.terminal, acc)
@@ -34,7 +34,7 @@ def fib_vectors(model: CPOMDP, max_sweeps: int = 1000) -> FloatArray:
             kernels.fib_sweep(m, gamma, before, q, model.terminal, acc)
             change = q - before
             loose = float(change.max() - change.min())
-            q += gamma / (1 - gamma) * min(0.0, float(change.max()))
+            q += gamma / model.fade * min(0.0, float(change.max()))
         if loose <= settled:
             break
     return np.ascontiguousarray(q.T)

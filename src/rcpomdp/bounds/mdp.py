@@ -18,6 +18,7 @@ from scipy.sparse.linalg import splu
 from .._types import FloatArray
 from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
+from ..model.endings import before_the_end
 
 _SWEEPS = 500
 _POLICIES = 100
@@ -50,15 +51,15 @@ def mdp_q_values(model: CPOMDP) -> FloatArray:
         else:
             r = residual()
             loose = float(r.max() - r.min())
-            value += r + gamma / (1 - gamma) * (r.max() + r.min()) / 2
-        if loose <= _RELATIVE * (1 - gamma) * max(scale, float(np.abs(value).max())):
+            value += r + gamma / model.fade * (r.max() + r.min()) / 2
+        if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())):
             break
     else:
         if model.n_states <= _SOLVABLE:
             value = _policy_iteration(model, value)
     left = float(residual().max()) + _rounding(model, value)
     # A terminal state's value is 0 whatever is added elsewhere, so with one nothing can be taken off.
-    value += np.where(model.terminal, 0.0, (max(left, 0.0) if ends else left) / (1 - gamma))
+    value += np.where(model.terminal, 0.0, (max(left, 0.0) if ends else left) / model.fade)
     kernels.mdp_q(m, gamma, value, q)
     return q + np.where(model.terminal[:, None], 0.0, _rounding(model, value))
 
@@ -72,7 +73,7 @@ def _rounding(model: CPOMDP, value: FloatArray) -> float:
 def _policy_iteration(model: CPOMDP, value: FloatArray) -> FloatArray:
     """V by Howard's policy iteration, started from the policy greedy in `value`."""
     m, n, gamma = model.arrays, model.n_states, model.discount
-    every_row = sp.vstack(model.transition, format="csr")
+    every_row = sp.vstack([before_the_end(model, moves) for moves in model.transition], format="csr")
     q = np.empty((n, model.n_actions))
     kernels.mdp_q(m, gamma, value, q)
     policy = q.argmax(axis=1)

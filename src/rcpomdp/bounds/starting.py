@@ -12,6 +12,7 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray
 from ..model import CPOMDP
+from ..model.endings import adding_up
 from ..model.classes import observability_classes
 from .blind import blind_vectors
 from .fib import fib_vectors
@@ -54,7 +55,7 @@ def blind_plans(model: CPOMDP) -> list[StartingPlan]:
     plans = []
     for a, rows in enumerate(totals):
         expected = rows[1:] @ model.initial_belief
-        most = model.cost[:, reachable, a].max(axis=1, initial=0.0) / (1 - model.discount)
+        most = adding_up(model.cost[:, reachable, a].max(axis=1, initial=0.0), model.cost_fade)
         # What is never expected is never spent; else no step costs more than the worst state that can be reached.
         plans.append(StartingPlan(a, rows[0], rows[1:], np.where(expected <= 0, 0.0, most)))
     return plans

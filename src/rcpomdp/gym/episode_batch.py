@@ -35,7 +35,8 @@ class EpisodeBatch:
             size=np.zeros(n, dtype=np.int64),
             support=np.zeros((n, room), dtype=np.int32),
             probs=np.zeros((n, room)),
-            weight=np.ones(n),
+            weight=np.ones((n, model.n_costs)),
+            paid=np.empty(model.n_costs),
             spent=np.zeros((n, model.n_costs)),
             left=np.zeros((n, model.n_costs)),
             block=np.zeros((n, 4), dtype=np.uint64),
@@ -74,7 +75,7 @@ class EpisodeBatch:
             known=np.zeros(n, dtype=np.bool_),
         )
         actions = self._checked(actions, these)
-        fixed = model.arrays, model.discount, model.terminal, model.budget, model.spending_limit
+        fixed = model.arrays, model.terminal, model.budget, model.spending_limit
         done = 0
         while True:
             done = advance(*fixed, self._runs, these, done, actions, out, *self._scratch)

@@ -21,4 +21,6 @@ class ModelArrays(NamedTuple):
     z_prob: FloatArray  # [nnz] Z(s', a, o) > 0
     reward: FloatArray  # [S, A]
     cost: FloatArray  # [K, S, A]
+    cost_discount: FloatArray  # [K] β of each cost, γ ≤ β ≤ 1
+    step_limit: FloatArray  # [K] the most that a single step may cost, tolerance included; inf is no limit
     n_observations: int

@@ -1,11 +1,32 @@
-"""One step of a budget, ``d' = (d − C) / γ``: the rest after a step that costs C, in the units of the next step."""
+"""One step of a budget, ``d' = (d − C) / β``: the rest after a step that costs C, in the units of the next step."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from .._types import FloatArray
+from .arrays import ModelArrays
 from .jit import inner
+
+
+class CostRules(NamedTuple):
+    """How costs count."""
+
+    discount: FloatArray  # [K] β of each cost
+    least_discount: float  # the least of them
+    step_limit: FloatArray  # [K] the most that a step may cost; inf is no limit
 
 
 @inner
 def left_after(d: float, cost: float, discount: float) -> float:
-    """The rest of a budget, below 0 if it is overspent; without a future (γ = 0) the units stay as they are."""
+    """The rest of a budget, below 0 if it is overspent; without a future (β = 0) the units stay as they are."""
     return (d - cost) / discount if discount > 0.0 else d - cost
+
+
+@inner
+def has_step_limits(model: ModelArrays) -> bool:
+    """True if some cost has a limit for single steps."""
+    for k in range(model.step_limit.size):  # noqa: SIM110 - compiled code has no any()
+        if model.step_limit[k] < float("inf"):
+            return True
+    return False

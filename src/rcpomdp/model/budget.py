@@ -1,4 +1,4 @@
-"""One step of a budget, ``d' = (d − C) / γ``, for arrays; `kernels.budget` is the compiled one."""
+"""One step of a budget, ``d' = (d − C) / β``, for arrays; `kernels.budget` is the compiled one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 from .._types import FloatArray
 
 
-def left_after(left: ArrayLike, spent: ArrayLike, discount: float) -> FloatArray:
-    """The rest of budgets, below 0 where they are overspent; without a future (γ = 0) the units stay as they are.
+def left_after(left: ArrayLike, spent: ArrayLike, discount: ArrayLike) -> FloatArray:
+    """The rest of budgets, below 0 where they are overspent; without a future (β = 0) the units stay as they are.
 
     >>> left_after([3.0, np.inf], [1.0, 1.0], 0.5).tolist()
     [4.0, inf]
     """
     rest = np.asarray(left, dtype=np.float64) - np.asarray(spent, dtype=np.float64)
-    return np.asarray(rest / (discount or 1.0))
+    beta = np.asarray(discount, dtype=np.float64)
+    return np.asarray(rest / np.where(beta > 0, beta, 1.0))

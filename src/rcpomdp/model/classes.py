@@ -111,6 +111,8 @@ def in_class_order(model: CPOMDP, classes: Classes) -> CPOMDP:
         z_prob,
         np.ascontiguousarray(m.reward[classes.order]),
         np.ascontiguousarray(m.cost[:, classes.order]),
+        m.cost_discount,
+        m.step_limit,
         m.n_observations,
     )
     return model._changed(

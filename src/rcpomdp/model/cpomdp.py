@@ -3,6 +3,9 @@
 ``M = (S, A, O, T, R, Z, γ, b_0, C, ĉ)``: states, actions, observations, transitions ``T(s, a, s')``, reward
 ``R(s, a)``, observations ``Z(s', a, o)``, discount, initial belief, n ≥ 0 costs ``C_k(s, a) ≥ 0`` and a
 budget for each (paper, Def. 1 and 2). Without costs it is a plain POMDP.
+
+Beyond the paper a cost may have a discount β of its own, ``γ ≤ β ≤ 1``, and a limit for each single step, and the
+process may be over after so many steps (`model.horizon`).
 """
 
 from __future__ import annotations
@@ -36,8 +39,12 @@ class CPOMDP:
     reward : R[s, a]; also R[s, a, s'] or R[s, a, s', o], which is reduced to its expectation
     cost : C[s, a] for one cost or C[k, s, a] for several; also C[k, s, a, s'] and C[k, s, a, s', o]
     initial_belief : b_0[s], or a mapping from state labels to probabilities
-    discount : in [0, 1)
+    discount : γ in [0, 1]; 1 needs a horizon, or a process that surely ends, to be solved
     budget : a number for one cost, one per cost, or ``{cost: number}``; None is unlimited
+    cost_discount : β of each cost, likewise, with ``γ ≤ β ≤ 1``: what is spent is ``Σ_t β^t C(b_t, a_t)``. With 1 a
+        budget is a battery, a number of tests, a risk; None is γ
+    step_limit : the most that a single step may cost, ``C(b_t, a_t)``, likewise; None is unlimited
+    horizon : steps after which the process is over; the time is then part of the state (`with_horizon`)
     states, actions, observations, costs : labels; "s0", "a0", "o0", "cost0" and so on unless given
     terminal : labels of states, or a mask over them, that must absorb without reward or cost; those that do
         are found in any case
@@ -62,12 +69,15 @@ class CPOMDP:
     initial_belief: FloatArray  # [S]
     discount: float
     budget: FloatArray  # [K]; inf is unlimited
+    step_limit: FloatArray  # [K] the most that a step may cost; inf is unlimited
     terminal: BoolArray  # [S] absorbing, without reward or cost
     states: Labels
     actions: Labels
     observations: Labels
     costs: Labels
     name: str
+    horizon: int | None  # steps after which the process is over
+    base: CPOMDP | None  # of a model with a horizon, the process without the time
 
     def __init__(
         self,
@@ -79,6 +89,9 @@ class CPOMDP:
         discount: float,
         cost: Any = None,
         budget: Any = None,
+        cost_discount: Any = None,
+        step_limit: Any = None,
+        horizon: int | None = None,
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         observations: Iterable[Hashable] | None = None,
@@ -112,23 +125,31 @@ class CPOMDP:
             check.check_not_negative(c, str(cost_labels[k]), state_labels, action_labels)
         reward_array = expectation(check.real_array(reward, "reward"), "reward")
 
-        arrays = ModelArrays(*t_rows, *z_rows, reward_array, cost_array, o)
+        gamma = check.check_discount(discount)
+        beta = check.cost_discounts(cost_discount, cost_labels, gamma)
+        limit = check.step_limits(step_limit, cost_labels)
+        arrays = ModelArrays(*t_rows, *z_rows, reward_array, cost_array, beta, tolerance.spending_limit(limit), o)
         if isinstance(initial_belief, Mapping):
             initial_belief = check.belief_vector(initial_belief, state_labels)
         self._set(
             arrays=arrays,
             initial_belief=check.distribution(initial_belief, n, "initial belief", state_labels),
-            discount=check.check_discount(discount),
+            discount=gamma,
             budget=check.budget_vector(budget, cost_labels),
+            step_limit=limit,
             terminal=_absorbing_for_nothing(arrays),
             states=state_labels,
             actions=action_labels,
             observations=observation_labels,
             costs=cost_labels,
             name=str(name),
+            horizon=None,
+            base=None,
         )
         if terminal is not None:
             self._check_terminal(terminal)
+        if horizon is not None:
+            self._set(**self.with_horizon(horizon).__getstate__())
 
     @classmethod
     def from_functions(
@@ -144,6 +165,9 @@ class CPOMDP:
         discount: float = 0.95,
         budget: Any = None,
         *,
+        cost_discount: Any = None,
+        step_limit: Any = None,
+        horizon: int | None = None,
         terminal: Iterable[Hashable] | Callable[[Any], bool] = (),
         costs: Iterable[Hashable] | None = None,
         name: str = "",
@@ -176,7 +200,16 @@ class CPOMDP:
         from .functions import tabulate
 
         parts = tabulate(states, actions, observations, transition, observation, reward, cost, initial, terminal)
-        return cls(**parts, discount=discount, budget=budget, costs=costs, name=name)
+        return cls(
+            **parts,
+            discount=discount,
+            budget=budget,
+            cost_discount=cost_discount,
+            step_limit=step_limit,
+            horizon=horizon,
+            costs=costs,
+            name=name,
+        )
 
     # Sizes and views
 
@@ -210,6 +243,11 @@ class CPOMDP:
         """C[k, s, a]."""
         return self.arrays.cost
 
+    @property
+    def cost_discount(self) -> FloatArray:
+        """β[k]: what is spent is ``Σ_t β^t C(b_t, a_t)``."""
+        return self.arrays.cost_discount
+
     @cached_property
     def transition(self) -> tuple[sp.csr_array[np.float64], ...]:
         """T[a][s, s'], one CSR matrix per action; the entries are shared with `arrays`."""
@@ -230,10 +268,55 @@ class CPOMDP:
         return limit
 
     @cached_property
+    def most_steps(self) -> float:
+        """Steps after which the process is over, whatever is done; inf if it may go on for ever."""
+        from .endings import most_steps
+
+        return most_steps(self) if self.horizon is None else float(self.horizon)
+
+    @cached_property
+    def fade(self) -> float:
+        """One over the most that rewards of at most 1 add up to: ``1 − γ``, or ``1/N`` if γ = 1 and N steps end it."""
+        if self.discount < 1:
+            return 1 - self.discount
+        steps = self.most_steps
+        if np.isinf(steps):
+            raise ModelError("discount 1 needs a horizon, since the process may go on for ever: give horizon=...")
+        return 1 / max(steps, 1)
+
+    @cached_property
+    def cost_fade(self) -> FloatArray:
+        """The same for each cost, [K]: ``1 − β``, or if β = 1 ``1/N``; 0 where a cost may add up for ever."""
+        fade = 1 - self.cost_discount
+        return np.where(fade > 0, fade, 1 / max(self.most_steps, 1)) if (fade == 0).any() else fade
+
+    @cached_property
+    def most_spent(self) -> FloatArray:
+        """What no policy can exceed of each cost, [K]: the largest cost of a step, at every step."""
+        from .endings import adding_up
+
+        return adding_up(self.cost.max(axis=(1, 2), initial=0.0), self.cost_fade)
+
+    @property
+    def has_step_limits(self) -> bool:
+        """True if some cost is limited step by step."""
+        return bool(np.isfinite(self.step_limit).any())
+
+    def steps_until(self, share: float) -> float:
+        """Steps after which no more than a share of what rewards may add up to is left: ``log(share) / log(γ)``."""
+        if self.discount == 1:
+            return self.most_steps
+        return 1.0 if self.discount == 0 else float(np.log(share) / np.log(self.discount))
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of all numbers of the model but the budget; labels and name do not count either."""
         digest = hashlib.sha256()
-        for part in (*self.arrays[:-1], self.initial_belief, np.float64(self.discount)):
+        m = self.arrays
+        parts = [*m[: m._fields.index("cost_discount")], self.initial_belief, np.float64(self.discount)]
+        if (m.cost_discount != self.discount).any() or np.isfinite(m.step_limit).any():
+            parts += [m.cost_discount, m.step_limit]
+        for part in parts:
             array = np.ascontiguousarray(part)
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(array.data)
@@ -253,6 +336,20 @@ class CPOMDP:
         vector = check.distribution(belief, self.n_states, "initial belief", self.states)
         return self._changed(initial_belief=vector)
 
+    def with_horizon(self, horizon: int) -> CPOMDP:
+        """The same process, over after so many steps; its states are pairs (state, steps taken).
+
+        The time is known, as it follows from the history, so that policies need no clock but what they observe.
+
+        >>> import rcpomdp as rc
+        >>> short = rc.problems.make("tiger").with_horizon(3)
+        >>> short.horizon, short.n_states, short.base.n_states
+        (3, 7, 2)
+        """
+        from .horizon import over_horizon
+
+        return over_horizon(self if self.base is None else self._without_time(), check.check_horizon(horizon))
+
     def scalarised(self, weights: Any) -> CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
         lam = check.real_array(weights, "weight vector").reshape(-1)
@@ -261,10 +358,12 @@ class CPOMDP:
         if not np.isfinite(lam).all():
             raise ModelError(f"weight {int(np.argmin(np.isfinite(lam)))} is not a finite number")
         reward = self.reward - np.tensordot(lam, self.cost, axes=1)
-        arrays = self.arrays._replace(reward=reward, cost=self.cost[:0])
+        none = np.empty(0)
+        arrays = self.arrays._replace(reward=reward, cost=self.cost[:0], cost_discount=none, step_limit=none)
         return self._changed(
             arrays=arrays,
-            budget=np.empty(0),
+            budget=none,
+            step_limit=none,
             costs=Labels((), "cost"),
             terminal=_absorbing_for_nothing(arrays),
         )
@@ -280,12 +379,23 @@ class CPOMDP:
         ]
         if self.n_costs:
             parts.append(f"budget {budget}")
+        if (self.cost_discount != self.discount).any():
+            parts.append(f"cost discount {', '.join(f'{beta:.12g}' for beta in self.cost_discount)}")
+        if np.isfinite(self.step_limit).any():
+            parts.append(f"step limit {', '.join(f'{limit:.12g}' for limit in self.step_limit)}")
+        if self.horizon is not None:
+            parts.append(f"horizon {self.horizon}")
         return f"CPOMDP{' ' + repr(self.name) if self.name else ''}: {', '.join(parts)}"
 
     def _repr_html_(self) -> str:
         return notebook.model(self)
 
     # Inside
+
+    def _without_time(self) -> CPOMDP:
+        """The process without the time, under the budget of the model itself."""
+        assert self.base is not None
+        return self.base._changed(budget=self.budget, name=self.name)
 
     def _set(self, **fields: Any) -> None:
         """Write fields past the freeze, and lock the arrays among them."""

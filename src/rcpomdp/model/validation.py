@@ -263,23 +263,30 @@ def check_not_negative(cost: FloatArray, what: str, states: Labels, actions: Lab
 
 
 def budget_vector(budget: Any, costs: Labels) -> FloatArray:
-    """A budget for each cost, in their order or by name; a scalar serves one cost, None means unlimited."""
-    k = len(costs)
-    if budget is None:
-        return np.full(k, np.inf)
-    if isinstance(budget, Mapping):
-        given = {label_index(costs, name, "budget"): value for name, value in budget.items()}
-        budget = [given.get(i) for i in range(k)]
-    if isinstance(budget, list | tuple):
-        budget = [np.inf if value is None else value for value in budget]
-    vector = real_array(budget, "budget").reshape(-1)
-    if vector.shape != (k,):
-        raise ModelError(f"budget has length {len(vector)}, but the model has {count(k, 'cost')}")
+    """A budget for each cost, as `per_cost`; None means unlimited."""
+    vector = per_cost(budget, costs, "budget", np.inf)
     for name, value in zip(costs, vector, strict=True):
-        if np.isnan(value):
-            raise ModelError(f"budget of {name!r} is not a number")
         if value < 0:
             raise ModelError(f"budget of {name!r} is {value:.12g}, below 0")
+    return vector
+
+
+def per_cost(given: Any, costs: Labels, what: str, default: float) -> FloatArray:
+    """A number for each cost, in their order or by name; a scalar serves one cost, None means the default."""
+    k = len(costs)
+    if given is None:
+        return np.full(k, default)
+    if isinstance(given, Mapping):
+        named = {label_index(costs, name, what): value for name, value in given.items()}
+        given = [named.get(i) for i in range(k)]
+    if isinstance(given, list | tuple):
+        given = [default if value is None else value for value in given]
+    vector = real_array(given, what).reshape(-1)
+    if vector.shape != (k,):
+        raise ModelError(f"{what} has length {len(vector)}, but the model has {count(k, 'cost')}")
+    for name, value in zip(costs, vector, strict=True):
+        if np.isnan(value):
+            raise ModelError(f"{what} of {name!r} is not a number")
     return vector.copy()
 
 
@@ -304,11 +311,38 @@ def belief_vector(belief: Mapping[Any, float], states: Labels) -> FloatArray:
 
 
 def check_discount(discount: Any) -> float:
-    """A discount as a float, refused unless it lies in [0, 1)."""
+    """A discount as a float, refused unless it lies in [0, 1]."""
     gamma = real_number(discount, "discount is")
-    if not 0 <= gamma < 1:
-        raise ModelError(f"discount is {gamma!r}, outside [0, 1)")
+    if not 0 <= gamma <= 1:
+        raise ModelError(f"discount is {gamma!r}, outside [0, 1]")
     return gamma
+
+
+def cost_discounts(given: Any, costs: Labels, discount: float) -> FloatArray:
+    """A discount for each cost, as `per_cost`: γ unless given, and refused unless ``γ ≤ β ≤ 1``."""
+    beta = per_cost(given, costs, "cost discount", discount)
+    for name, value in zip(costs, beta.tolist(), strict=True):
+        if not discount <= value <= 1:
+            raise ModelError(f"cost discount of {name!r} is {value!r}, outside [{discount!r}, 1], from the discount to 1")
+        if discount == 0 < value:
+            raise ModelError(f"cost discount of {name!r} is {value!r}, but with discount 0 nothing after a step counts")
+    return beta
+
+
+def step_limits(given: Any, costs: Labels) -> FloatArray:
+    """The most that a step may cost, as `per_cost`: unlimited unless given."""
+    limit = per_cost(given, costs, "step limit", np.inf)
+    for name, value in zip(costs, limit.tolist(), strict=True):
+        if not value >= 0:
+            raise ModelError(f"step limit of {name!r} is {value:.12g}, below 0")
+    return limit
+
+
+def check_horizon(horizon: Any) -> int:
+    """A number of steps, at least 1."""
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ModelError(f"horizon is {horizon!r}, not a number of steps, 1 or more")
+    return int(horizon)
 
 
 def count(n: int, noun: str) -> str:

@@ -84,7 +84,7 @@ class BudgetedAlphaPolicy:
     def left_after(self, belief: Belief, left: tuple[float, ...], action: int) -> tuple[float, ...]:
         """``d' = (d − C(b, a)) / γ``."""
         spent = self.model.cost[:, belief.states, action] @ belief.probabilities
-        return tuple(left_after(left, spent, self.model.discount).tolist())
+        return tuple(left_after(left, spent, self.model.cost_discount).tolist())
 
     def _at(self, belief: Belief, left: tuple[float, ...], step: int, key: int) -> BudgetedState:
         choices = self.choices(belief, left)

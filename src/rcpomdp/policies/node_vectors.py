@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP
+from ..model.endings import before_the_end
 from .alpha import AlphaPolicy
 from .controller import ControllerPolicy
 
@@ -66,7 +67,7 @@ def _solved(controller: ControllerPolicy, model: CPOMDP, gain: FloatArray) -> Fl
         told = model.observation[a].tocsc()
         for j in np.unique(controller.successors[i]).tolist():
             to_j: FloatArray = told @ (controller.successors[i] == j).astype(np.float64)
-            blocks[i][j] = model.transition[a].multiply(to_j[None])
+            blocks[i][j] = before_the_end(model, model.transition[a]).multiply(to_j[None])
         if blocks[i][i] is None:
             blocks[i][i] = sp.csr_array((states, states))
     chain = sp.block_array(blocks, format="csc")
@@ -78,7 +79,7 @@ def _solved(controller: ControllerPolicy, model: CPOMDP, gain: FloatArray) -> Fl
 def _iterated(controller: ControllerPolicy, model: CPOMDP, gain: FloatArray) -> FloatArray:
     """Sweeps until they change the vectors by no more than rounding."""
     values = np.zeros_like(gain)
-    enough = _ACCURACY * float(np.abs(gain).max()) / (1 - model.discount)
+    enough = _ACCURACY * float(np.abs(gain).max()) / model.fade
     for _ in range(_MOST_SWEEPS):
         new = gain + model.discount * _after(controller, model, values)
         change = float(np.abs(new - values).max())

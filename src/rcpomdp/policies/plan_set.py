@@ -250,7 +250,7 @@ class PlanSetPolicy:
     def left_after(self, state: PlanSetState) -> tuple[float, ...]:
         """``d' = (d − C(b, a)) / γ``."""
         left = np.array(state.left)
-        kernels.spend(self.model.cost, self.action(state), self.model.discount, *state.belief, left, left)
+        kernels.spend(self.model.arrays, self.action(state), *state.belief, left, left)
         return tuple(left.tolist())
 
     def node_after(self, node: int, observation: int, left: tuple[float, ...], belief: Belief) -> int:

@@ -98,12 +98,15 @@ class Simulation:
     def truncation(self) -> tuple[float, list[float]]:
         """At most how far longer runs could move the mean reward, and each mean cost.
 
-        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``.
+        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``; a cost may add up for ever if it is
+        not discounted.
         """
-        going_on = 1.0 - float(self.outcome.ended.mean())
-        tail = going_on * self.model.discount**self.steps / (1 - self.model.discount)
-        largest = [float(c.max()) for c in self.model.cost]
-        return tail * float(np.abs(self.model.reward).max()), [tail * c for c in largest]
+        going_on, model = 1.0 - float(self.outcome.ended.mean()), self.model
+        if not going_on:
+            return 0.0, [0.0] * model.n_costs
+        tail = going_on * model.discount**self.steps / model.fade
+        costs = going_on * model.cost_discount**self.steps * model.most_spent
+        return tail * float(np.abs(model.reward).max()), costs.tolist()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row per run, of plain numbers."""
@@ -295,7 +298,9 @@ def _run_one(
         if out.violation[run] == NEVER and (step.spent > model.spending_limit).any():
             out.violation[run] = step.time - 1
         if step.action is not None:
-            out.cost[run] += step.weight * model.cost[:, step.state, step.action]
+            if out.violation[run] == NEVER and (step.cost > step.cost_weight * model.arrays.step_limit).any():
+                out.violation[run] = step.time
+            out.cost[run] += step.cost_weight * model.cost[:, step.state, step.action]
             if not model.terminal[step.state]:
                 out.length[run] = step.time + 1
     out.reward[run], out.spent[run], out.ended[run] = step.reward, step.spent, model.terminal[step.state]

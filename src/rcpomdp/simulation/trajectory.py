@@ -28,9 +28,10 @@ class Step(NamedTuple):
     observation: int | None  # that led here; None at the start
     action: int | None  # taken now; None after the last step
     weight: float  # γ^t
+    cost_weight: FloatArray  # [K] β^t
     reward: float  # earned before this step, discounted
     spent: FloatArray  # [K] before this step, W(h_t)
-    cost: FloatArray  # [K] what this step adds to it, γ^t C(b_t, a_t)
+    cost: FloatArray  # [K] what this step adds to it, β^t C(b_t, a_t)
 
 
 def trajectory(model: CPOMDP, policy: Policy[Any], steps: int = 20, seed: int = 0, run: int = 0) -> list[Step]:
@@ -59,21 +60,22 @@ def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: F
     b = beliefs.initial(model)
     s = int(b.states[rollout.draw(0, b.states.size, b.probabilities, u_start)])
     weight, reward, spent, observation = 1.0, 0.0, np.zeros(model.n_costs), None
+    cost_weight = np.ones(model.n_costs)
     for t, (u_state, u_observation) in enumerate(u.tolist()):
         if model.terminal[b.states].all():
             break
         a = checked_action(policy.action(memory), model, t)
-        cost = np.zeros(model.n_costs)
-        s_next, o, size = rollout.single_step(
-            m, s, a, weight, u_state, u_observation, *b, acc, touched, states, probs, cost
-        )
-        yield Step(t, s, b, observation, a, weight, reward, spent, cost)
+        paid = np.empty(model.n_costs)
+        s_next, o, size = rollout.single_step(m, s, a, u_state, u_observation, *b, acc, touched, states, probs, paid)
+        cost = cost_weight * paid
+        yield Step(t, s, b, observation, a, weight, cost_weight, reward, spent, cost)
         reward, spent, weight = reward + weight * float(model.reward[s, a]), spent + cost, weight * model.discount
+        cost_weight = cost_weight * model.cost_discount
         s, observation, b = s_next, o, Belief(states[:size].copy(), probs[:size].copy())
         memory = policy.update(memory, o)
     else:
         t = len(u)
-    yield Step(t, s, b, observation, None, weight, reward, spent, np.zeros(model.n_costs))
+    yield Step(t, s, b, observation, None, weight, cost_weight, reward, spent, np.zeros(model.n_costs))
 
 
 def checked_action(action: Any, model: CPOMDP, t: int) -> int:

@@ -37,8 +37,26 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
     for option in options:
         if option not in known:
             raise InputError(f"solver {solver!r} has no option {option!r}{did_you_mean(option, known)}")
+    _check_kind(model, chosen)
     result = chosen.run(model, **options)
     if not isinstance(result, Result):
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
     held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
     return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held)
+
+
+def _check_kind(model: CPOMDP, solver: Solver) -> None:
+    """Refuse a model of a kind that the solver does not know."""
+    model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
+    if not solver.cost_discounts:
+        for k in np.flatnonzero(model.cost_discount != model.discount).tolist():
+            raise InputError(
+                f"solver {solver.name!r} needs costs discounted as the reward is, by {model.discount:.12g}, and cost "
+                f"{model.costs[k]!r} is discounted by {model.cost_discount[k]:.12g}; 'arcs' knows such costs"
+            )
+    if not solver.step_limits:
+        for k in np.flatnonzero(np.isfinite(model.step_limit)).tolist():
+            raise InputError(
+                f"solver {solver.name!r} keeps no limits for single steps, and cost {model.costs[k]!r} has the step "
+                f"limit {model.step_limit[k]:.12g}; 'arcs' keeps them"
+            )

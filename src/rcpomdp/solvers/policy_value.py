@@ -46,7 +46,7 @@ def simulated_worth(
     model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST
 ) -> tuple[float, FloatArray, FloatArray]:
     """Means over runs, and their standard errors; one batch at least."""
-    steps = 1 if model.discount == 0 else min(_MOST_STEPS, math.ceil(math.log(_TAIL) / math.log(model.discount)))
+    steps = math.ceil(min(_MOST_STEPS, model.steps_until(_TAIL)))
     steps = max(1, steps)
     runs = min(max(_STEPS // steps, _FEWEST), most_runs)
     rows: list[FloatArray] = []

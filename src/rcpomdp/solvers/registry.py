@@ -44,6 +44,8 @@ class Traits:
     randomised: bool = False  # its policies draw at random
     bounds: bool = True  # it bounds the optimum
     variants: tuple[str, ...] = ()  # values of its option "variant", the default first
+    cost_discounts: bool = False  # it knows costs whose discount is not that of the reward
+    step_limits: bool = False  # it keeps limits for single steps, or heeds no limit at all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,8 @@ SOLVERS = {
             summary="optimum under budgets that hold in every history, with bounds and a proof",
             criterion=Criterion.EVERY_HISTORY,
             variants=("levels", "paper"),
+            cost_discounts=True,
+            step_limits=True,
             function=".arcs.solve:arcs",
         ),
         Solver(
@@ -127,6 +131,8 @@ SOLVERS = {
             name="sarsop",
             summary="optimum of the POMDP without budgets, with bounds",
             criterion=Criterion.NO_BUDGET,
+            cost_discounts=True,
+            step_limits=True,
             function=".sarsop:sarsop",
         ),
     )
@@ -141,6 +147,8 @@ def declare(
     randomised: bool = False,
     bounds: bool = True,
     variants: tuple[str, ...] = (),
+    cost_discounts: bool = False,
+    step_limits: bool = False,
 ) -> Callable[[_F], _F]:
     """Decorate a solver with what it is; one that is not decorated is taken to be what the defaults say.
 
@@ -151,6 +159,9 @@ def declare(
     randomised : whether its policies draw at random
     bounds : whether it bounds the optimum
     variants : values of its option ``variant``, the default first
+    cost_discounts : whether it knows costs whose discount is not that of the reward; models that have such are refused
+        for it otherwise
+    step_limits : the same for limits of single steps
     """
     known = [str(c) for c in Criterion]
     if criterion is not None and criterion not in known:
@@ -161,6 +172,8 @@ def declare(
         randomised=randomised,
         bounds=bounds,
         variants=tuple(variants),
+        cost_discounts=cost_discounts,
+        step_limits=step_limits,
     )
 
     def mark(run: _F) -> _F:

@@ -187,7 +187,7 @@ def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
     if not name and model.n_costs > 1:
         raise InputError(f"the model has {model.n_costs} costs; name one, as in 'cost:{model.costs[0]}'")
     k = model.costs.index(name) if name else 0
-    largest = float(np.abs(model.reward).max()) / (1 - model.discount)
+    largest = float(np.abs(model.reward).max()) / model.fade
     weight = _TIE_BREAK * min(max(epsilon, 1e-9), 1.0) / (largest or 1.0)
     weights = np.zeros(model.n_costs)
     weights[k] = 1.0
@@ -199,7 +199,7 @@ def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
     with np.errstate(over="ignore", invalid="ignore"):
         step = goal.objective.reward * np.abs(model.reward).max()
         step += np.abs(goal.objective.costs) @ model.cost.max(axis=(1, 2))
-        total = 1e6 * step / (1 - model.discount)
+        total = 1e6 * step / model.fade
     if not np.isfinite(total) or not np.isfinite(goal.tie):
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
     return goal

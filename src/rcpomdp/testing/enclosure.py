@@ -48,8 +48,8 @@ def enclosed_at_once(model: CPOMDP) -> Enclosure:
 def totals(model: CPOMDP) -> tuple[FloatArray, FloatArray]:
     """The least and the largest total of the reward, and of each cost, that there can be [1 + K]."""
     gain = np.concatenate([model.reward[None], model.cost])
-    least = np.minimum(gain.min(axis=(1, 2)), 0.0) / (1 - model.discount)
-    most = np.maximum(gain.max(axis=(1, 2)), 0.0) / (1 - model.discount)
+    least = np.minimum(gain.min(axis=(1, 2)), 0.0) / model.fade
+    most = np.maximum(gain.max(axis=(1, 2)), 0.0) / model.fade
     return least, most
 
 

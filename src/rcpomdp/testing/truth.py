@@ -78,7 +78,7 @@ class Runs(NamedTuple):
 def sampled(model: CPOMDP, policy: Any) -> Runs:
     """Runs until there are enough of them, or time is up."""
     discount = model.discount
-    steps = min(_MOST_STEPS, math.ceil(math.log(_COARSE) / math.log(discount))) if discount > 0 else 1
+    steps = math.ceil(min(_MOST_STEPS, model.steps_until(_COARSE)))
     parts: list[Outcome] = []
     started, count = time.perf_counter(), 0
     while count < _RUNS and time.perf_counter() - started < _SIMULATION:

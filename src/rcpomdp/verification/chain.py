@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from .._types import AnyArray, BoolArray, FloatArray, IntArray
@@ -75,7 +76,7 @@ class Chain:
 
     def _bound_costs(self) -> None:
         """Find the pairs that can reach a cost at all, [K, pairs], and the most that can follow a node, [K, nodes]."""
-        model, gamma = self.model, self.model.discount
+        model = self.model
         cost = model.cost[:, self.state, self.action]
         self.costly: BoolArray = cost > 0
         for costly in self.costly:
@@ -91,7 +92,13 @@ class Chain:
         moves = self.matrix.tocoo()
         links = np.unique(self.node[moves.coords[0]] * n_nodes + self.node[moves.coords[1]])
         parent, child = np.divmod(links, n_nodes)
-        self.most = np.array([worst(c, parent, child, gamma).above for c in here]).reshape(here.shape)
+        ways = [worst(c, parent, child, beta) for c, beta in zip(here, model.cost_discount.tolist(), strict=True)]
+        over = (here > model.arrays.step_limit[:, None]).any(axis=0)
+        graph = sp.csr_array((np.ones(parent.size), (parent, child)), shape=(n_nodes, n_nodes))
+        while not np.array_equal(reached := over | (graph @ over.astype(np.float64) > 0), over):
+            over = reached
+        self.may_break: BoolArray = over  # [nodes] whether a step that costs too much may follow
+        self.most = np.array([way.above for way in ways]).reshape(here.shape)
 
     def bound(self, node: int, live: AnyArray) -> FloatArray:
         """Sure cost after a node from any belief over these states, none of them terminal, [K]."""
@@ -100,15 +107,61 @@ class Chain:
 
     def totals(self) -> tuple[FloatArray, float]:
         """Expected reward and costs, [1 + K], and how far off they may be: the flow of probability is followed."""
-        model, gamma = self.model, self.model.discount
+        model = self.model
         gain = np.concatenate([model.reward[None], model.cost])[:, self.state, self.action]
-        total, size = np.zeros(len(gain)), np.zeros(len(gain))
+        discounts = np.append(model.discount, model.cost_discount)
+        total, error = np.zeros(len(gain)), 0.0
         if not self.size:
-            return total, 0.0
-        largest = float(np.abs(gain).max()) / (1 - gamma)
+            return total, error
+        for discount in np.unique(discounts).tolist():
+            rows = np.flatnonzero(discounts == discount)
+            if discount < 1:
+                total[rows], off = self._flow(gain[rows], discount, None)
+                error = max(error, off)
+                continue
+            for row in rows.tolist():  # only what leads to something is followed, or it would never end
+                counts = np.ones(self.size, dtype=np.bool_) if row == 0 else self.costly[row - 1] & ~self._endless(row - 1)
+                if row > 0 and self._endless(row - 1)[: self.start.size].any():
+                    total[row] = np.inf
+                    continue
+                found, off = self._flow(gain[row : row + 1], 1.0, counts)
+                total[row], error = found[0], max(error, off)
+        return total, error
+
+    def _endless(self, k: int) -> BoolArray:
+        """Pairs from which cost k may have to be paid again and again without end."""
+        n, part = connected_components(self.matrix, connection="strong")
+        moves = self.matrix.tocoo()
+        closed = np.bincount(part, minlength=n) > 0
+        closed[part[moves.coords[0][part[moves.coords[0]] != part[moves.coords[1]]]]] = False
+        closed[part[self.matrix.sum(axis=1) < 1 - 1e-9]] = False  # there it ends
+        pays = np.zeros(n, dtype=np.bool_)
+        pays[part[self.model.cost[k, self.state, self.action] > 0]] = True
+        endless: BoolArray = (closed & pays)[part]
+        while True:
+            reached = endless | (self.matrix @ endless.astype(np.float64) > 0)
+            if (reached == endless).all():
+                return endless
+            endless = reached
+
+    def _most_visits(self, counts: BoolArray) -> float:
+        """The most steps that are expected among the pairs that count."""
+        if np.isfinite(self.model.most_steps) or self.size > _SOLVABLE:
+            return self.model.most_steps
+        keep = sp.diags_array(counts.astype(np.float64))
+        system = sp.csc_array(sp.identity(self.size, format="csc") - keep @ self.matrix)
+        return float(splu(system).solve(counts.astype(np.float64)).max())
+
+    def _flow(self, gain: FloatArray, gamma: float, counts: BoolArray | None) -> tuple[FloatArray, float]:
+        """Totals of ``gain [rows, pairs]`` that share a discount, over the pairs that count, and their error."""
+        total, size = np.zeros(len(gain)), np.zeros(len(gain))
+        largest = float(np.abs(gain).max()) * (1 / (1 - gamma) if counts is None else self._most_visits(counts))
         flow, tail, steps = np.zeros(self.size), math.inf, 0
         flow[: self.start.size] = self.start
         backward = self.matrix.T
+        if counts is not None:
+            keep = sp.diags_array(counts.astype(np.float64))
+            flow, backward = flow * counts, sp.csr_array(keep @ backward)
         while steps < _STEPS and tail > 1e-13 * float(size.max()):
             total += gain @ flow
             size += np.abs(gain) @ flow
@@ -124,20 +177,28 @@ class Chain:
 
     def expected_costs(self) -> tuple[FloatArray, FloatArray]:
         """Expected costs from each pair on, [K, pairs], and how far above them the truth may be, [K]."""
-        gamma = self.model.discount
-        gain = self.model.cost[:, self.state, self.action].T
         if not self.size:
-            return gain.T, np.zeros(self.model.n_costs)
+            return self.model.cost[:, self.state, self.action], np.zeros(self.model.n_costs)
+        parts = [self._expected(k, float(beta)) for k, beta in enumerate(self.model.cost_discount)]
+        return np.array([x for x, _ in parts]).reshape(-1, self.size), np.array([off for _, off in parts])
+
+    def _expected(self, k: int, gamma: float) -> tuple[FloatArray, float]:
+        gain, matrix, most = self.model.cost[k, self.state, self.action], self.matrix, 1 / (1 - gamma) if gamma < 1 else 0.0
+        if gamma == 1:
+            counts = self.costly[k] & ~self._endless(k)
+            matrix, most = sp.csr_array(sp.diags_array(counts.astype(np.float64)) @ matrix), self._most_visits(counts)
         x = np.zeros_like(gain)
         if self.size <= _SOLVABLE:
-            x = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * self.matrix)).solve(gain)
+            x = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * matrix)).solve(gain)
         for _ in range(_STEPS):
-            after = gain + gamma * (self.matrix @ x)
-            left: FloatArray = np.abs(after - x).max(axis=0) * gamma / (1 - gamma)
+            after = gain + gamma * (matrix @ x)
+            left = float(np.abs(after - x).max()) * gamma * most
             x = after
-            if (left <= 1e-12 * x.max(axis=0)).all() or self.size <= _SOLVABLE:
+            if left <= 1e-12 * float(x.max()) or self.size <= _SOLVABLE:
                 break
-        return x.T, left + 8 * EPS * x.max(axis=0) / (1 - gamma)
+        if gamma == 1:
+            x = np.where(self._endless(k), np.inf, x)
+        return x, left + 8 * EPS * float(x.max(initial=0.0, where=np.isfinite(x))) * most
 
 
 def entries(pointer: AnyArray, rows: AnyArray) -> tuple[IntArray, IntArray]:

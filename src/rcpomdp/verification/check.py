@@ -165,6 +165,8 @@ def _controller(model: CPOMDP, policy: ControllerPolicy, horizon: int | None, mo
     supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
     walked = Pairs(chain, supports)
     problem, history = walked.keeps_for(horizon, most_pairs) if horizon is not None else walked.keeps(most_pairs)
+    if problem is None:
+        problem, history = walked.keeps_steps(most_pairs)
     spent, sure_cost = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
     return Verification(
         problem is None, problem, history, float(totals[0]), totals[1:], error, spent, sure_cost, walked.expanded

@@ -27,7 +27,7 @@ class Pairs:
         """Without `supports` these are pairs of node and support; with them, of node and belief."""
         self.chain, self.supports = chain, supports
         model = chain.model
-        self.model, self.gamma, self.limit = model, model.discount, model.spending_limit
+        self.model, self.beta, self.limit = model, model.cost_discount, model.spending_limit
         self.node: list[int] = []
         self.high: list[FloatArray] = []  # [K] what can follow a pair at most, by what is known without walking it
         self.here: list[FloatArray] = []  # [K] cost of its step, once it was walked
@@ -36,7 +36,7 @@ class Pairs:
         self._held: dict[int, tuple[AnyArray, FloatArray | None]] = {}  # its states, until it was walked
         self._entries = 0  # of them all
         self._number: dict[bytes, int] = {}
-        unit = max(2.0**-50, min(2.0**-30, 1e-11 * (1 - model.discount)))  # relative difference that counts as none
+        unit = max(2.0**-50, min(2.0**-30, 1e-11 * model.fade))  # relative difference that counts as none
         self._drop = 52 + math.floor(math.log2(unit))
         states = np.flatnonzero(model.initial_belief).astype(model.transition[0].indices.dtype)
         self._add(chain.policy.start, states, model.initial_belief[states] if supports else None)
@@ -122,7 +122,7 @@ class Pairs:
         here = np.array([leaf[i] if i in self._held else c for i, c in enumerate(self.here)])
         parent = np.repeat(np.arange(len(self.node)), [len(after) for after in self.after])
         child = np.array([pair for after in self.after for _, pair in after], dtype=np.int64)
-        found = [worst(c, parent, child, self.gamma) for c in here.T]
+        found = [worst(c, parent, child, beta) for c, beta in zip(here.T, self.beta.tolist(), strict=True)]
         return np.array([way.above for way in found]).reshape(len(found), len(here)), found
 
     def _range(self) -> tuple[FloatArray, FloatArray, list[Worst], list[Worst]]:
@@ -153,10 +153,32 @@ class Pairs:
                     (),
                 )
 
+    def keeps_steps(self, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+        """The answer of `keeps` to ``C(b_t, a_t) ≤ limit`` at every step, for costs that have a limit for each."""
+        limit = self.model.arrays.step_limit
+        past: dict[int, Any] = {0: None}
+        for i in (queue := [0]):
+            if not self.chain.may_break[self.node[i]]:
+                continue
+            if i in self._held and self._full(most):
+                return f"{self.expanded:,} pairs of node and belief do not decide whether a step costs too much", ()
+            self.expand(i)
+            for k in np.flatnonzero(self.here[i] > limit).tolist():
+                steps = [*_unwound(past[i]), (str(self.model.actions[int(self.chain.policy.actions[self.node[i]])]), "")]
+                which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
+                before = f"after {_tell(steps[:-1])}" if len(steps) > 1 else "at the start"
+                told = f"{before} the step {steps[-1][0]} costs {_apart(float(self.here[i][k]), self.model.step_limit[k])}"
+                return f"{told}{which}", tuple(steps[:-1])
+            for o, pair in self.after[i]:
+                if pair not in past:
+                    past[pair] = (self._step(i, o), past[i])
+                    queue.append(pair)
+        return None, ()
+
     def _walk(self, limit: FloatArray, most: int, to_the_end: bool) -> None:
         """Walk the pairs that may exceed the limit, with the least that is left there of it, the nearest first.
 
-        What is left is only a guide: it grows by 1/γ at each step, and so does its rounding. Unless the walk is to go
+        What is left is only a guide: it grows by 1/β at each step, and so does its rounding. Unless the walk is to go
         on to the end, it stops where too much has been spent; the history is then found by its value.
         """
         left: dict[int, FloatArray] = {}
@@ -174,7 +196,7 @@ class Pairs:
                 continue
             self.expand(i)
             with np.errstate(all="ignore"):
-                rest = np.nan_to_num((d - self.here[i]) / self.gamma, nan=0.0, posinf=np.inf, neginf=-np.inf)
+                rest = np.nan_to_num((d - self.here[i]) / self.beta, nan=0.0, posinf=np.inf, neginf=-np.inf)
             if not to_the_end and (d < self.here[i]).any():
                 return
             queue.extend((pair, rest) for _, pair in self.after[i])
@@ -208,7 +230,7 @@ class Pairs:
         steps: list[tuple[str, str]] = []
         while self.after[i] and spent <= self.limit[k] and len(steps) < 10_000_000:
             spent += weight * float(self.here[i][k])
-            weight *= self.gamma
+            weight *= float(self.beta[k])
             after = int(way.move[i])
             observation = next(o for o, pair in self.after[i] if pair == after)
             steps.append(self._step(i, observation))
@@ -222,7 +244,7 @@ class Pairs:
         return str(self.model.actions[action]), str(self.model.observations[observation])
 
     def keeps_for(self, horizon: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-        """The answer of `keeps` to ``W(h_t) + γ^t V_C(b_t) ≤ limit`` for t < horizon (the paper's k-admissibility)."""
+        """The answer of `keeps` to ``W(h_t) + β^t V_C(b_t) ≤ limit`` for t < horizon (the paper's k-admissibility)."""
         future, error = self.chain.expected_costs()
         n = self.model.n_states
         expected: dict[int, FloatArray] = {}
@@ -239,7 +261,7 @@ class Pairs:
             level: dict[int, tuple[float, Any]] = {0: (0.0, None)}
             for t in range(horizon):
                 following: dict[int, tuple[float, Any]] = {}
-                weight = self.gamma**t
+                weight = float(self.beta[k]) ** t
                 for i, (spent, past) in level.items():
                     if (total := spent + weight * float(to_come(i)[k])) > self.limit[k]:
                         steps = _unwound(past)

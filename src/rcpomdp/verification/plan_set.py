@@ -1,10 +1,11 @@
 """Check of a plan set, plan by plan: no history is walked but through its belief nodes.
 
 If ``α ≤ R + γ Σ TZ α_o`` fails by at most e everywhere, the policy earns at least ``α·b − e/(1−γ)`` from wherever it
-follows a plan: a change of plan never lowers what is promised. If ``c̄ + γ max_o w_o ≤ (1 + η) w`` everywhere, and who
-changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at most ``Σ_t η γ^t w_t``, where γ^t w_t is at
-most ĉ and ``γ^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−γ)``. So a rounding e or η is told apart from a fault, and
-allowed for.
+follows a plan: a change of plan never lowers what is promised. If ``c̄ + β max_o w_o ≤ (1 + η) w`` everywhere, and who
+changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at most ``Σ_t η β^t w_t``, where β^t w_t is at
+most ĉ and ``β^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−β)``. Where β = 1, w never rises while a plan is followed,
+steps that are free are exact, and there are at most ``ĉ / min c̄`` others; who changes begins anew. So a rounding e or η
+is told apart from a fault, and allowed for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from .._types import AnyArray, FloatArray, IntArray
 from ..model import CPOMDP
+from ..model.endings import adding_up
 from ..policies import PlanSetPolicy
 from .chain import entries
 from .worst import EPS
@@ -49,10 +51,13 @@ class _Check:
 
     def __init__(self, model: CPOMDP, policy: PlanSetPolicy) -> None:
         self.model, self.policy, self.gamma = model, policy, model.discount
+        self.beta = model.cost_discount
         self.largest = max(float(np.abs(policy.values).max()), float(np.abs(model.reward).max()))
         self.limited = np.flatnonzero(np.isfinite(policy.budget))  # costs whose sure costs matter
         self.e = 0.0
         self.eta = np.zeros(model.n_costs)
+        self.free_eta = np.zeros(model.n_costs)  # of steps that cost nothing
+        self.cheapest = np.full(model.n_costs, np.inf)  # of steps that cost something
         self.blurred = 0.0  # relative error of the beliefs of belief nodes
         self.walked = 0
 
@@ -66,21 +71,19 @@ class _Check:
         dearest = np.zeros(self.model.n_costs)  # a step can cost, whatever is done
         for a in np.unique(policy.actions).tolist():
             dearest = np.maximum(dearest, self.model.cost[:, :, a].max(axis=1))
-        most = dearest / (1 - self.gamma)
+        most = adding_up(dearest, self.model.cost_fade)
         for k in self.limited.tolist():
             left = max(float(policy.budget[k]) * (1 + _COST_ROUNDING), float(policy.sure_cost[start, k]))
-            dear = float(policy.sure_cost[:, k].max())
-            spread = 1 + np.log(dear / left) if dear > left > 0 else 1.0
-            most[k] = min(most[k], left * (1 + self.blurred + self.eta[k] * spread / (1 - self.gamma)))
+            most[k] = min(most[k], left * (1 + self.blurred + self._rounding(k, left)))
         for k in np.flatnonzero(most > self.model.spending_limit).tolist():
             which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
             raise Fault(f"the policy may spend {most[k]:.9g}{which}, and {self.model.budget[k]:.9g} is the budget")
-        lowered = self.e / (1 - self.gamma)
+        lowered = self.e / self.model.fade
         return Proof(promised - lowered, lowered, most, self.walked)
 
     def _check_size(self) -> None:
         """Refuse values beyond what any policy earns or loses: their rounding would hide all other faults."""
-        beyond = float(np.abs(self.model.reward).max()) / (1 - self.gamma) * (1 + _VALUE_ROUNDING)
+        beyond = float(np.abs(self.model.reward).max()) / self.model.fade * (1 + _VALUE_ROUNDING)
         for place in np.flatnonzero(np.abs(self.policy.values) > beyond).tolist():
             i = int(np.searchsorted(self.policy.values_start, place, side="right")) - 1
             value = self.policy.values[place]
@@ -132,7 +135,7 @@ class _Check:
             earned = model.reward[states, a] + self.gamma * (product @ after.T).T
             promised = policy.values[policy.values_start[part, None] + np.arange(states.size)]
             self._check_values(part, promised, earned, terms)
-            self._check_costs(part, dearest + self.gamma * worst, dear)
+            self._check_costs(part, np.broadcast_to(dearest, worst.shape), worst, dear)
 
     def _inside(self, i: int, o: int, follower: int, states: AnyArray) -> IntArray:
         """Places of the states after node i and observation o in the domain of the plan that follows."""
@@ -167,15 +170,33 @@ class _Check:
             )
         self.e = max(self.e, max(0.0, float(excess.max())) + rounding)
 
-    def _check_costs(self, nodes: IntArray, spent: FloatArray, dear: IntArray) -> None:
-        """Check ``spent [nodes, K]``: a step and its costliest successor, after observation ``dear [nodes, K]``."""
+    def _check_costs(self, nodes: IntArray, step: FloatArray, worst: FloatArray, dear: IntArray) -> None:
+        """Check what is spent: ``step [nodes, K]``, then ``worst [nodes, K]``, after observation ``dear [nodes, K]``."""
+        for i, k in np.argwhere(step > self.model.arrays.step_limit).tolist():
+            limit = self.model.step_limit[k]
+            raise Fault(f"the step of {self._name(int(nodes[i]))} may cost {step[i, k]:.9g}, and {limit:.9g} is its limit")
+        spent = step + self.beta * worst
         for k in self.limited.tolist():
             promised = self.policy.sure_cost[nodes, k]
             for i in np.flatnonzero(spent[:, k] > promised * (1 + _COST_ROUNDING)).tolist():
                 raise Fault(self._too_dear(int(nodes[i]), k, float(spent[i, k]), int(dear[i, k])))
-            paid = promised > 0
-            eta = float((spent[paid, k] / promised[paid]).max(initial=1.0)) - 1
-            self.eta[k] = max(self.eta[k], eta + EPS)
+            is_free = step[:, k] == 0
+            for eta, rounding, these in ((self.eta, EPS, ~is_free), (self.free_eta, 0.0, is_free)):
+                paid = these & (promised > 0)
+                if paid.any():
+                    eta[k] = max(eta[k], float((spent[paid, k] / promised[paid]).max()) - 1 + rounding)
+            self.cheapest[k] = min(self.cheapest[k], step[~is_free, k].min(initial=np.inf))
+
+    def _rounding(self, k: int, left: float) -> float:
+        """Share of a budget by which a history may exceed it, for rounding of sure costs."""
+        eta, beta = max(self.eta[k], self.free_eta[k]), float(self.beta[k])
+        if beta < 1:
+            dear = float(self.policy.sure_cost[:, k].max())
+            spread = 1 + np.log(dear / left) if dear > left > 0 else 1.0
+            return float((eta + EPS) * spread / (1 - beta))
+        steps = min(self.model.most_steps, left / self.cheapest[k] + 1)
+        endless = self.free_eta[k] * self.model.most_steps if self.free_eta[k] > 0 else 0.0
+        return float(_COST_ROUNDING + self.eta[k] * steps + endless)
 
     def _too_dear(self, i: int, k: int, spent: float, o: int) -> str:
         """A complaint that names the costliest successor."""
@@ -298,7 +319,7 @@ class _Check:
         node = np.array([i])
         promised = policy.values[policy.values_start[node]]
         self._check_values(node, promised[:, None], np.array([[earned]]), joint.size + 4)
-        self._check_costs(node, (model.cost[:, states, a] @ probability + self.gamma * worst)[None], dear[None])
+        self._check_costs(node, (model.cost[:, states, a] @ probability)[None], worst[None], dear[None])
 
     def _apart(self, i: int, one: tuple[AnyArray, FloatArray], other: tuple[AnyArray, FloatArray]) -> float:
         """The relative difference of two beliefs at which a node is reached."""

@@ -31,7 +31,7 @@ class Effort:
 
     def tolerance(self, model: CPOMDP, gain: FloatArray) -> float:
         """The least fall that counts."""
-        return self.relative * float(np.abs(gain).max()) * min(1.0, 10 * (1 - model.discount))
+        return self.relative * float(np.abs(gain).max()) * min(1.0, 10 * model.fade)
 
 
 FULL_EFFORT = Effort()

@@ -25,6 +25,7 @@ class Sweeps:
     def __init__(
         self, model: CPOMDP, points: Points, levels: Levels, x: Branching, q: FloatArray, effort: Effort
     ) -> None:
+        self.fade = model.fade
         self.discount, self.points, self.steps, self.x, self.effort = model.discount, points, levels.steps, x, effort
         self.ends = bool(model.terminal.any())
         self.settled = effort.tolerance(model, points.gain)
@@ -81,7 +82,7 @@ class Sweeps:
                     return False
                 self._sweep(steps, two, self.points, part)
             change = two.q[0] - two.q[1]
-            shift = gamma / (1 - gamma) * min(0.0, float(change.max()))
+            shift = gamma / self.fade * min(0.0, float(change.max()))
             two.q[0] += shift + 4 * _EPS * (abs(shift) + two.peak.max())
             np.minimum(two.q[0], two.q[1], out=two.q[1])
             two.q[0] = two.q[1]

@@ -2,7 +2,7 @@
 
 A belief plan is an action and, for each observation that can follow, a belief plan of the belief that follows; or, as a
 leaf, a plan that can be followed for ever. It carries its exact totals from its belief and its sure cost, ``w = C(b, a)
-+ γ max_o w_o``: no history under it spends more. So ``V*(b, d) ≥ v`` for every ``d ≥ w``, and the belief plans of a
++ β max_o w_o``: no history under it spends more. So ``V*(b, d) ≥ v`` for every ``d ≥ w``, and the belief plans of a
 belief are a step function over budgets, exact where the levels of the upper bounds are rounded. A belief plan is never
 changed once it is made; one that is dominated leaves its belief's list but may still be followed by others.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from ..._types import AnyArray, FloatArray, IntArray
 from ..belief_graph.plans import Plans, product
 from ..belief_graph.store import NONE, Space, Store
-from ..budget import left_after
+from ..budget import CostRules, has_step_limits, left_after
 from ..jit import inner
 from .levels import Bounds, Levels, LevelScratch
 
@@ -164,8 +164,10 @@ def add_leaf(space: Space, store: Store, plans: Plans, belief_plans: BeliefPlans
     for row in range(rows - belief_plans.total.shape[1], rows):  # reward and costs come last
         belief_plans.total[new, row - rows + belief_plans.total.shape[1]] = product(space, store, plans, i, plan, row)
     for k in range(belief_plans.limited.size):
-        # What is never expected is never spent, whatever other states of the class would cost.
-        belief_plans.sure[new, k] = plans.sure[plan, k] if belief_plans.total[new, 1 + k] > 0.0 else 0.0
+        # What is never expected is never spent, whatever other states of the class would cost. With step limits an
+        # infinite sure cost may be that of a step which another cost forbids.
+        spends = belief_plans.total[new, 1 + k] > 0.0 or has_step_limits(space.model)
+        belief_plans.sure[new, k] = plans.sure[plan, k] if spends else 0.0
     belief_plans.info[new].belief = i
     belief_plans.info[new].action = NONE
     belief_plans.info[new].links = belief_plans.counts[0].belief_plan_links
@@ -183,11 +185,20 @@ def start_belief_plans(space: Space, store: Store, plans: Plans, belief_plans: B
 
 
 @inner
-def pay(bounds: Bounds, discount: float, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
-    """Write ``(d − C(b, a)) / γ``; False if that is overspent."""
+def breaks_step_limit(bounds: Bounds, rules: CostRules, i: int, a: int) -> bool:
+    """True if a step costs more than a step may."""
+    for k in range(rules.step_limit.size):  # noqa: SIM110 - compiled code has no any()
+        if bounds.cost[i, k, a] > rules.step_limit[k]:
+            return True
+    return False
+
+
+@inner
+def pay(bounds: Bounds, rules: CostRules, i: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
+    """Write ``(d − C(b, a)) / β``; False if that is overspent, or the step costs more than a step may."""
     for k in range(d.size):
-        rest[k] = left_after(d[k], bounds.cost[i, k, a], discount)
-        if rest[k] < 0.0:
+        rest[k] = left_after(d[k], bounds.cost[i, k, a], rules.discount[k])
+        if rest[k] < 0.0 or bounds.cost[i, k, a] > rules.step_limit[k]:
             return False
     return True
 
@@ -199,6 +210,7 @@ def back_up_belief_plan(
     bounds: Bounds,
     level_scratch: LevelScratch,
     discount: float,
+    rules: CostRules,
     i: int,
     d: FloatArray,
     least_gain: float,
@@ -207,7 +219,7 @@ def back_up_belief_plan(
     current = best_belief_plan(belief_plans, i, d)
     best, most = NONE, -np.inf if current == NONE else belief_plans.total[current, 0] + least_gain
     for a in range(store.gain.shape[1]):
-        if store.edge[i, a] == NONE or not pay(bounds, discount, i, a, d, level_scratch.rest):
+        if store.edge[i, a] == NONE or not pay(bounds, rules, i, a, d, level_scratch.rest):
             continue
         value = store.gain[i, a]
         for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
@@ -224,12 +236,12 @@ def back_up_belief_plan(
         return True
     if not belief_plans_have_room(belief_plans, store.degree[i, best]):
         return False
-    pay(bounds, discount, i, best, d, level_scratch.rest)
+    pay(bounds, rules, i, best, d, level_scratch.rest)
     for e in range(store.degree[i, best]):
         belief_plans.link[belief_plans.counts[0].belief_plan_links + e] = best_belief_plan(
             belief_plans, store.edge_child[store.edge[i, best] + e], level_scratch.rest
         )
-    _add_belief_plan(store, belief_plans, bounds, discount, i, best)
+    _add_belief_plan(store, belief_plans, bounds, discount, rules, i, best)
     return True
 
 
@@ -240,6 +252,7 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
     bounds: Bounds,
     level_scratch: LevelScratch,
     discount: float,
+    rules: CostRules,
     i: int,
     d: FloatArray,
 ) -> bool:
@@ -247,10 +260,10 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
     current = thriftiest_belief_plan(belief_plans, i, d)
     best, least = NONE, share_of(belief_plans, current, d) * (1.0 - 1e-9) if current != NONE else np.inf
     for a in range(store.gain.shape[1]):
-        if store.edge[i, a] == NONE:
+        if store.edge[i, a] == NONE or breaks_step_limit(bounds, rules, i, a):
             continue
         for k in range(d.size):
-            level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, a], discount), 0.0)
+            level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, a], rules.discount[k]), 0.0)
             level_scratch.sure[k] = 0.0
         share = 0.0
         for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
@@ -262,7 +275,8 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
                 level_scratch.sure[k] = max(level_scratch.sure[k], belief_plans.sure[belief_plan, k])
         for k in range(d.size):
             if belief_plans.limited[k]:
-                share = max(share, (bounds.cost[i, k, a] + discount * level_scratch.sure[k]) / max(d[k], 1e-300))
+                sure = bounds.cost[i, k, a] + rules.discount[k] * level_scratch.sure[k]
+                share = max(share, sure / max(d[k], 1e-300))
         if share < least:
             best, least = a, share
     if best == NONE:
@@ -270,17 +284,19 @@ def back_up_thrift(  # noqa: PLR0912 - one look at all actions
     if not belief_plans_have_room(belief_plans, store.degree[i, best]):
         return False
     for k in range(d.size):
-        level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, best], discount), 0.0)
+        level_scratch.rest[k] = max(left_after(d[k], bounds.cost[i, k, best], rules.discount[k]), 0.0)
     for e in range(store.degree[i, best]):
         belief_plans.link[belief_plans.counts[0].belief_plan_links + e] = thriftiest_belief_plan(
             belief_plans, store.edge_child[store.edge[i, best] + e], level_scratch.rest
         )
-    _add_belief_plan(store, belief_plans, bounds, discount, i, best)
+    _add_belief_plan(store, belief_plans, bounds, discount, rules, i, best)
     return True
 
 
 @inner
-def _add_belief_plan(store: Store, belief_plans: BeliefPlans, bounds: Bounds, discount: float, i: int, a: int) -> None:
+def _add_belief_plan(
+    store: Store, belief_plans: BeliefPlans, bounds: Bounds, discount: float, rules: CostRules, i: int, a: int
+) -> None:
     """Add the belief plan of action a whose links have been written. There must be room."""
     new, links = belief_plans.counts[0].belief_plans, belief_plans.counts[0].belief_plan_links
     belief_plans.total[new, 0] = store.gain[i, a]
@@ -294,7 +310,7 @@ def _add_belief_plan(store: Store, belief_plans: BeliefPlans, bounds: Bounds, di
         for k in range(belief_plans.limited.size):
             belief_plans.sure[new, k] = max(belief_plans.sure[new, k], belief_plans.sure[belief_plan, k])
     for k in range(belief_plans.limited.size):
-        belief_plans.sure[new, k] = bounds.cost[i, k, a] + discount * belief_plans.sure[new, k]
+        belief_plans.sure[new, k] = bounds.cost[i, k, a] + rules.discount[k] * belief_plans.sure[new, k]
     belief_plans.info[new].belief = i
     belief_plans.info[new].action = a
     belief_plans.info[new].links = links

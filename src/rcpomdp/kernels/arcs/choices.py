@@ -2,7 +2,7 @@
 
 A trial descends by the action with the largest upper bound and the successor that contributes most to the gap at the
 root. Where a successor owes its bound to a relaxation, and that to a ray, the trial goes on at the end of the ray,
-within the relaxation. A thrifty trial goes by the action that needs least (``C + γ max_o M_lo``) and the successor
+within the relaxation. A thrifty trial goes by the action that needs least (``C + β max_o M_lo``) and the successor
 whose known belief plans exceed the budget by most.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ..belief_graph.plans import Plans
 from ..belief_graph.store import NONE, Scratch, Space, Store
+from ..budget import CostRules
 from ..jit import inner
 from .belief_plans import (
     BeliefPlans,
@@ -54,6 +55,7 @@ class Search(NamedTuple):
     level_scratch: LevelScratch
     steps: Steps
     discount: float
+    rules: CostRules
 
 
 @inner
@@ -84,19 +86,20 @@ def exact_value(
     bounds: Bounds,
     level_scratch: LevelScratch,
     discount: float,
+    rules: CostRules,
     i: int,
     a: int,
     d: FloatArray,
 ) -> float:
     """The upper bound of action a at belief i with budget d; −inf if it breaks the budget."""
-    if not pay(bounds, discount, i, a, d, level_scratch.rest):
+    if not pay(bounds, rules, i, a, d, level_scratch.rest):
         return -np.inf
     if store.edge[i, a] == NONE:
         bound = np.inf
         for j in range(levels.multiplier.shape[0]):
             bound = min(bound, informed_of(store, bounds, i, j, a) + allowance_of(levels, j, d))
         return bound
-    needs(store, bounds, discount, i, a, level_scratch.need)
+    needs(store, bounds, rules, i, a, level_scratch.need)
     for k in range(d.size):
         if level_scratch.need[k] > d[k]:
             return -np.inf
@@ -135,13 +138,13 @@ def thrift(
     belief_plans: BeliefPlans,
     bounds: Bounds,
     level_scratch: LevelScratch,
-    discount: float,
+    rules: CostRules,
     i: int,
     a: int,
     d: FloatArray,
 ) -> float:
     """Minus the share of the budget that action a needs; −inf if it needs more than there is."""
-    needs(store, bounds, discount, i, a, level_scratch.need)
+    needs(store, bounds, rules, i, a, level_scratch.need)
     share = 0.0
     for k in range(d.size):
         if belief_plans.limited[k]:
@@ -158,11 +161,19 @@ def choose(search: Search, i: int, mode: int, level: int, d: FloatArray) -> tupl
     for a in range(search.store.gain.shape[1]):
         if mode == EXACT:
             value = exact_value(
-                search.store, search.levels, search.bounds, search.level_scratch, search.discount, i, a, d
+                search.store,
+                search.levels,
+                search.bounds,
+                search.level_scratch,
+                search.discount,
+                search.rules,
+                i,
+                a,
+                d,
             )
         elif mode == THRIFTY:
             value = thrift(
-                search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, a, d
+                search.store, search.belief_plans, search.bounds, search.level_scratch, search.rules, i, a, d
             )
         else:
             value = relaxed_value(search.store, search.levels, search.bounds, search.discount, i, a, mode, level)

@@ -26,6 +26,7 @@ class BeliefMDP(NamedTuple):
     """Beliefs, closed under all that can follow, by number."""
 
     discount: float
+    cost_discount: FloatArray  # [K]
     snap: float  # the same as `SNAP` from below: all differences of a history together are far below the tolerance
     reward: FloatArray  # [N, A]
     cost: FloatArray  # [N, A, K]
@@ -73,7 +74,7 @@ def _fill_parts(mdp: BeliefMDP, grid: Grid, room: Room, i: int, a: int) -> None:
             room.part[1, k, at] = NONE
             if d < mdp.need[i, a, k] * (1.0 - SNAP):
                 continue
-            rest = max(left_after(d, mdp.cost[i, a, k], mdp.discount), 0.0)
+            rest = max(left_after(d, mdp.cost[i, a, k], mdp.cost_discount[k]), 0.0)
             while above < n - 1 and (at == n - 1 or grid.value[k, above] < rest * (1.0 - SNAP)):
                 above += 1
             room.part[0, k, at] = above * grid.stride[k]
@@ -189,7 +190,7 @@ def _level_below(mdp: BeliefMDP, grid: Grid, i: int, a: int, level: int) -> int:
         d = grid.value[k, at]
         if d * (1.0 + mdp.snap) < mdp.cost[i, a, k] or d < mdp.need[i, a, k] * (1.0 - SNAP):
             return NONE
-        rest = max(left_after(d, mdp.cost[i, a, k], mdp.discount), 0.0) * (1.0 + mdp.snap)
+        rest = max(left_after(d, mdp.cost[i, a, k], mdp.cost_discount[k]), 0.0) * (1.0 + mdp.snap)
         low, high = 0, n - 1
         while low < high:  # the last level that is not above the rest
             middle = (low + high + 1) // 2
@@ -265,18 +266,22 @@ def evaluate(
     link: IntArray,
     chance: FloatArray,
     discount: float,
+    cost_discount: FloatArray,
     exact: float,
+    most_sweeps: int,
     total: FloatArray,
     sure: FloatArray,
 ) -> None:
-    """Write ``total = gain + γ Σ p total'`` and ``sure = C + γ max sure'`` of a graph, from 0 on.
+    """Write ``total = gain + γ Σ p total'`` and ``sure = C + β max sure'`` of a graph, from 0 on.
 
     Nodes are taken from the last to the first, as most are followed by later ones. What is rare leaves the expectation
-    long before it leaves the worst history: all of it must be settled.
+    long before it leaves the worst history: all of it must be settled. A sure cost that is not settled after so many
+    sweeps may grow for ever, as undiscounted ones do: it is infinite then.
     """
     n, columns = gain.shape
-    settled = False
+    settled, sweeps = False, 0
     while not settled:
+        sweeps += 1
         change, largest = np.zeros(2 * columns - 1), np.zeros(2 * columns - 1)
         for i in range(n - 1, -1, -1):
             for k in range(columns):
@@ -290,18 +295,22 @@ def evaluate(
                 largest[k] = max(largest[k], abs(value))
                 total[i, k] = value
                 if k > 0:
-                    worst = gain[i, k] + discount * worst
+                    worst = gain[i, k] + cost_discount[k - 1] * worst
                     change[columns + k - 1] = max(change[columns + k - 1], abs(worst - sure[i, k - 1]))
                     largest[columns + k - 1] = max(largest[columns + k - 1], abs(worst))
                     sure[i, k - 1] = worst
         settled = True
         for k in range(change.size):
+            if k >= columns and sweeps >= most_sweeps:
+                if change[k] > exact * largest[k]:
+                    sure[:, k - columns] = np.inf
+                continue
             settled = settled and change[k] <= exact * largest[k]
 
 
 @kernel
 def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
-    """Raise what actions need, ``C(b, a) + γ max_o min_a' need(b', a')``, from what is there."""
+    """Raise what actions need, ``C(b, a) + β max_o min_a' need(b', a')``, from what is there."""
     n_actions = mdp.reward.shape[1]
     for _ in range(sweeps):
         moved = False
@@ -314,7 +323,7 @@ def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
                         for follow in range(n_actions):
                             least = min(least, mdp.need[mdp.child[e], follow, k])
                         worst = max(worst, least)
-                    need = mdp.cost[i, a, k] + mdp.discount * worst
+                    need = mdp.cost[i, a, k] + mdp.cost_discount[k] * worst
                     if need > mdp.need[i, a, k]:
                         moved = moved or need > mdp.need[i, a, k] * (1.0 + 1e-14)
                         mdp.need[i, a, k] = need
@@ -324,7 +333,7 @@ def raise_needs(mdp: BeliefMDP, sweeps: int) -> None:
 
 @kernel
 def settle_sure(mdp: BeliefMDP, sweeps: int) -> None:
-    """Lower the sure costs of policies, ``C(b, π(b)) + γ max_o w(b')``, from above; what never costs anything has 0."""
+    """Lower the sure costs of policies, ``C(b, π(b)) + β max_o w(b')``, from above; what never costs anything has 0."""
     n_actions = mdp.reward.shape[1]
     for policy in range(mdp.value.shape[1]):
         for k in range(mdp.cost.shape[2]):
@@ -349,7 +358,7 @@ def settle_sure(mdp: BeliefMDP, sweeps: int) -> None:
                     a, worst = mdp.steady[i, policy], 0.0
                     for e in range(mdp.first[i * n_actions + a], mdp.first[i * n_actions + a + 1]):
                         worst = max(worst, mdp.sure[mdp.child[e], policy, k])
-                    sure = mdp.cost[i, a, k] + mdp.discount * worst
+                    sure = mdp.cost[i, a, k] + mdp.cost_discount[k] * worst
                     if sure < mdp.sure[i, policy, k]:
                         moved = moved or sure < mdp.sure[i, policy, k] * (1.0 - 1e-14)
                         mdp.sure[i, policy, k] = sure

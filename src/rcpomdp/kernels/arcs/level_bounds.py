@@ -8,7 +8,8 @@ Two bounds are kept at every belief:
   rays bound it; and ``V*(b, d) ≤ V̄_j(b, d) + λ_j·d``. ``lo[j, l]`` is what is known of V̄_j from below; it only
   guides the search.
 
-``least`` bounds M(b), the least budget that suffices, from below: ``M(b) = min_a C(b, a) + γ max_o M(b')``.
+``least`` bounds M(b), the least budget that suffices, from below: ``M(b) = min_a C(b, a) + β max_o M(b')``, over the
+actions whose step does not cost more than a step may.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..belief_graph.store import (
     enlist_point,
     share_of_point,
 )
+from ..budget import CostRules
 from ..jit import inner
 from .belief_plans import BeliefPlans
 from .levels import SNAP, Bounds, Levels, LevelScratch, fill_map, relaxed_gain
@@ -225,23 +227,28 @@ def back_up_relaxed(  # noqa: PLR0912, PLR0915 - flat loops over levels, which i
 
 
 @inner
-def needs(store: Store, bounds: Bounds, discount: float, i: int, a: int, need: FloatArray) -> None:
-    """Write what action a needs at least: ``C(b, a) + γ max_o M_lo(b')``."""
+def needs(store: Store, bounds: Bounds, rules: CostRules, i: int, a: int, need: FloatArray) -> None:
+    """Write what action a needs at least: ``C(b, a) + β max_o M_lo(b')``, or inf if it breaks a step limit."""
+    forbidden = False
     for k in range(need.size):
         worst = 0.0
         if store.edge[i, a] != NONE:
             for e in range(store.edge[i, a], store.edge[i, a] + store.degree[i, a]):
                 worst = max(worst, bounds.least[store.edge_child[e], k])
-        need[k] = bounds.cost[i, k, a] + discount * worst
+        need[k] = bounds.cost[i, k, a] + rules.discount[k] * worst
+        forbidden = forbidden or bounds.cost[i, k, a] > rules.step_limit[k]
+    if forbidden:
+        for k in range(need.size):
+            need[k] = np.inf
 
 
 @inner
-def back_up_least(store: Store, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int) -> bool:
+def back_up_least(store: Store, bounds: Bounds, level_scratch: LevelScratch, rules: CostRules, i: int) -> bool:
     """Raise M_lo of belief i; whether it moved."""
     for k in range(level_scratch.need.size):
         level_scratch.rest[k] = np.inf
     for a in range(store.gain.shape[1]):
-        needs(store, bounds, discount, i, a, level_scratch.need)
+        needs(store, bounds, rules, i, a, level_scratch.need)
         for k in range(level_scratch.need.size):
             level_scratch.rest[k] = min(level_scratch.rest[k], level_scratch.need[k])
     moved = False
@@ -262,10 +269,10 @@ def bound_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int, a
 
 @inner
 def find_map(
-    store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int, a: int
+    store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, rules: CostRules, i: int, a: int
 ) -> int:
     """The row of `after` for action a at belief i; if there is none, NONE, and `map` of the scratch is filled."""
-    needs(store, bounds, discount, i, a, level_scratch.need)
+    needs(store, bounds, rules, i, a, level_scratch.need)
     pair = store.info[i].cls * store.gain.shape[1] + a
     as_class = True
     for k in range(level_scratch.need.size):
@@ -274,21 +281,27 @@ def find_map(
             as_class = False
     if as_class:  # the belief spends what its whole class does
         return int(levels.which[pair])
-    fill_map(levels, level_scratch.rest, level_scratch.need, discount, level_scratch.part, level_scratch.map)
+    fill_map(levels, level_scratch.rest, level_scratch.need, rules.discount, level_scratch.part, level_scratch.map)
     return NONE
 
 
 @inner
 def back_up_exact(  # noqa: PLR0912 - as above
-    store: Store, levels: Levels, bounds: Bounds, level_scratch: LevelScratch, discount: float, i: int
+    store: Store,
+    levels: Levels,
+    bounds: Bounds,
+    level_scratch: LevelScratch,
+    discount: float,
+    rules: CostRules,
+    i: int,
 ) -> bool:
-    """Back up the bound of belief i at all levels: ``max_a R + γ Σ_o p(o) upper(b', (d − C)/γ)``; whether it moved."""
+    """Back up the bound of belief i at all levels: ``max_a R + γ Σ_o p(o) upper(b', (d − C)/β)``; whether it moved."""
     n_actions, n_relaxed = store.gain.shape[1], levels.multiplier.shape[0]
     q, bound, best = level_scratch.row[Q], level_scratch.row[Q_LO], level_scratch.row[BEST]
     for level in range(best.size):
         best[level] = -np.inf
     for a in range(n_actions):
-        row = find_map(store, levels, bounds, level_scratch, discount, i, a)
+        row = find_map(store, levels, bounds, level_scratch, rules, i, a)
         after = level_scratch.map if row == NONE else levels.after[row]
         first = store.edge[i, a]
         if first == NONE:
@@ -311,7 +324,7 @@ def back_up_exact(  # noqa: PLR0912 - as above
                     hi, allowance, factor = (
                         bounds.hi[row_above(store, levels, bounds, child, j), j],
                         levels.allowance[j],
-                        1.0 / discount,
+                        1.0 / rules.least_discount,
                     )
                     for level in range(after.size):
                         to = after[level]
@@ -346,6 +359,7 @@ def back_up(
     belief_plans: BeliefPlans,
     level_scratch: LevelScratch,
     discount: float,
+    rules: CostRules,
     i: int,
     mode: int,
 ) -> bool:
@@ -357,5 +371,5 @@ def back_up(
     if mode >= 0:
         return moved
     store.info[i].upper = min(store.info[i].upper, bounds.hi[bounds.row[i], 0, bounds.upper.shape[1] - 1])
-    moved = back_up_least(store, bounds, level_scratch, discount, i) or moved
-    return back_up_exact(store, levels, bounds, level_scratch, discount, i) or moved
+    moved = back_up_least(store, bounds, level_scratch, rules, i) or moved
+    return back_up_exact(store, levels, bounds, level_scratch, discount, rules, i) or moved

@@ -26,7 +26,7 @@ class Levels(NamedTuple):
     stride: IntArray  # [K] of a cost's level in the common index
     part_of: IntArray  # [K, L] level of each cost
     multiplier: FloatArray  # [J, K] λ of each relaxation; the first is 0
-    cap: FloatArray  # [K] what no policy can exceed, so as good as unlimited
+    cap: FloatArray  # [K] the most that any policy spends, discounted by γ as rewards are
     allowance: FloatArray  # [J, L] λ·d of a level
     floor: FloatArray  # [n_classes*A, K] least cost of an action over a class
     which: IntArray  # [n_classes*A] row of `after`
@@ -89,17 +89,17 @@ def level_of(levels: Levels, d: FloatArray) -> int:
 
 @inner
 def fill_map(
-    levels: Levels, spent: FloatArray, need: FloatArray, discount: float, part: IntArray, out: IntArray
+    levels: Levels, spent: FloatArray, need: FloatArray, discount: FloatArray, part: IntArray, out: IntArray
 ) -> None:
-    """Write for each level where it leads after `spent`, or NONE where it is below `need`."""
+    """Write for each level where it leads after `spent`, or NONE where it is below `need`, or where that is infinite."""
     for k in range(spent.size):
         at = 0
         for n in range(levels.n[k]):
             d = levels.value[k, n]
-            if d < spent[k] or d < need[k] * (1.0 - SNAP):
+            if d < spent[k] or d < need[k] * (1.0 - SNAP) or need[k] == np.inf:
                 part[k, n] = NONE
                 continue
-            left = left_after(d, spent[k], discount) * (1.0 - SNAP) if discount > 0.0 else np.inf
+            left = left_after(d, spent[k], discount[k]) * (1.0 - SNAP) if discount[k] > 0.0 else np.inf
             while at < levels.n[k] - 1 and levels.value[k, at] < left:
                 at += 1
             part[k, n] = at * levels.stride[k]
@@ -115,7 +115,7 @@ def fill_map(
 
 
 @kernel
-def list_maps(levels: Levels, spending: FloatArray, discount: float, part: IntArray, out: IntArray) -> None:
+def list_maps(levels: Levels, spending: FloatArray, discount: FloatArray, part: IntArray, out: IntArray) -> None:
     """Fill ``out [n, L]`` with the maps of ``spending [n, K]``."""
     for n in range(spending.shape[0]):
         fill_map(levels, spending[n], spending[n], discount, part, out[n])
@@ -132,7 +132,7 @@ def relaxed_gain(store: Store, levels: Levels, bounds: Bounds, i: int, a: int, j
 
 @inner
 def allowance_of(levels: Levels, j: int, d: FloatArray) -> float:
-    """``λ_j·d``, what is as good as unlimited counted as its cap."""
+    """``λ_j·d``, or ``λ_j·cap`` if that is less."""
     total = 0.0
     for k in range(d.size):
         total += levels.multiplier[j, k] * min(d[k], levels.cap[k])

@@ -63,13 +63,21 @@ def improve(search: Search, i: int, mode: int, d: FloatArray, least_gain: float)
     """Look for a better belief plan at (belief i, budget d); False if full."""
     if mode == THRIFTY:
         return back_up_thrift(
-            search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, d
+            search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, search.rules, i, d
         )
     if mode == EXACT:
         if is_nearly_unconstrained(search.belief_plans, d) and not unconstrained_leaves(search, i, least_gain):
             return False
         return back_up_belief_plan(
-            search.store, search.belief_plans, search.bounds, search.level_scratch, search.discount, i, d, least_gain
+            search.store,
+            search.belief_plans,
+            search.bounds,
+            search.level_scratch,
+            search.discount,
+            search.rules,
+            i,
+            d,
+            least_gain,
         )
     return True
 
@@ -107,7 +115,7 @@ def spend(search: Search, i: int, a: int, mode: int, level: int, d: FloatArray) 
     """The level after action a; the scratch gets the budget that is left (`rest`) and the allowance for it."""
     levels, level_scratch = search.levels, search.level_scratch
     if mode < 0:
-        pay(search.bounds, search.discount, i, a, d, level_scratch.rest)
+        pay(search.bounds, search.rules, i, a, d, level_scratch.rest)
         to = level_of(levels, level_scratch.rest)
     else:
         to = levels.after[levels.which[search.store.info[i].cls * search.store.gain.shape[1] + a], level]
@@ -174,6 +182,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
                     search.belief_plans,
                     search.level_scratch,
                     search.discount,
+                    search.rules,
                     i,
                     mode,
                 )
@@ -194,7 +203,15 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         i, mode, d = search.scratch.path[t], steps.mode[t], steps.left[t]
         moved = (
             back_up(
-                store, search.levels, search.bounds, search.belief_plans, search.level_scratch, search.discount, i, mode
+                store,
+                search.levels,
+                search.bounds,
+                search.belief_plans,
+                search.level_scratch,
+                search.discount,
+                search.rules,
+                i,
+                mode,
             )
             or moved
         )
@@ -274,7 +291,7 @@ def refill(search: Search, first: int, rounds: int) -> None:
     for _ in range(rounds):
         for i in range(search.belief_plans.counts[0].filled - 1, -1, -1):
             if bounds.row[i] != NONE:
-                back_up(store, levels, bounds, belief_plans, level_scratch, search.discount, i, mode)
+                back_up(store, levels, bounds, belief_plans, level_scratch, search.discount, search.rules, i, mode)
 
 
 # What Python asks

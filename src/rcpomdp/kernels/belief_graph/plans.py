@@ -104,7 +104,7 @@ def add_plan(space: Space, store: Store, plans: Plans, scratch: Scratch, discoun
         worst = 0.0
         for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
             worst = max(worst, plans.sure[scratch.by_obs[space.seen_obs[f]], k])
-        plans.sure[plan, k] = space.peak[cls, a, k] + discount * worst
+        plans.sure[plan, k] = space.peak[cls, a, k] + model.cost_discount[k] * worst
     n_links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     for f in range(n_links):
         plans.link[links + f] = scratch.by_obs[space.seen_obs[space.seen_ptr[pair] + f]]

@@ -105,7 +105,8 @@ class Space(NamedTuple):
     floor: FloatArray  # [n_classes, A, K] least cost over a class
     least_cost: FloatArray  # [K, S, A] vectors whose least product bounds the expected cost from below; [K, 0, 0]: zero
     limited: IntArray  # [K] 1 where there is a budget
-    cap: FloatArray  # [K] what no policy can exceed, so as good as unlimited
+    cap: FloatArray  # [K] the most that any policy spends, discounted by γ as rewards are
+    unlimited: FloatArray  # [K] the same discounted by β: a budget of this much is as good as none
     worst: float  # what no value is below
     varies: bool  # whether some cost differs within a class that can be reached
     merge: bool  # whether equal beliefs are one

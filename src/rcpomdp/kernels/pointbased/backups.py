@@ -119,7 +119,7 @@ def back_up_action(search: Search, strip: int, level: int, a: int, mode: int) ->
 
 @inner
 def _fill_allowance(search: Search, strip: int, a: int) -> None:
-    """Write ``λ_j·(d − C(b, a))/γ`` to ``scratch.allowance``, for all relaxations and entries."""
+    """Write ``λ_j·(d − C(b, a))/β`` to ``scratch.allowance``, for all relaxations and entries."""
     beliefs, strips, space = search.beliefs, search.strips, search.space
     row, at = beliefs.info[strips.info[strip].belief].row, strips.info[strip].at
     for j in range(search.scratch.allowance.shape[0]):
@@ -127,13 +127,13 @@ def _fill_allowance(search: Search, strip: int, a: int) -> None:
         for k in range(1, multiplier.size):
             if multiplier[k] > 0.0:
                 d = search.levels.value[k, place_of(search.levels, strips.info[strip].others, k - 1)]
-                rest = max(left_after(d, beliefs.cost[row, k, a], space.discount), 0.0)
+                rest = max(left_after(d, beliefs.cost[row, k, a], space.model.cost_discount[k]), 0.0)
                 fixed += multiplier[k] * min(rest, space.cap[k])
         for entry in range(strips.info[strip].size):
             search.scratch.allowance[j, entry] = fixed
             if multiplier[0] > 0.0:
                 d = search.levels.value[0, strips.level[at + entry]]
-                rest = max(left_after(d, beliefs.cost[row, 0, a], space.discount), 0.0)
+                rest = max(left_after(d, beliefs.cost[row, 0, a], space.model.cost_discount[0]), 0.0)
                 search.scratch.allowance[j, entry] += multiplier[0] * min(rest, space.cap[0])
 
 

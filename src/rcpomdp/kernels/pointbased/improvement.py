@@ -177,7 +177,7 @@ def _make_plan(search: Search, i: int, a: int, rest: FloatArray, promise: float)
         scratch.spare[k] = 0.0
         for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
             scratch.spare[k] = max(scratch.spare[k], plans.sure[scratch.by_obs[space.seen_obs[f]], k])
-        scratch.spare[k] = space.peak[cls, a, k] + space.discount * scratch.spare[k]
+        scratch.spare[k] = space.peak[cls, a, k] + space.model.cost_discount[k] * scratch.spare[k]
     if is_known(space, beliefs, options, i, promise - _SAME * abs(promise), scratch.spare, True):
         return True
     return offer(search, i, add_plan(space, plans, scratch, search.counts, cls, a))
@@ -210,7 +210,7 @@ def _make_belief_plan(search: Search, i: int, a: int, rest: FloatArray, thrifty:
         for k in range(options.sure.shape[1]):
             options.sure[new, k] = max(options.sure[new, k], options.sure[option, k])
     for k in range(options.sure.shape[1]):
-        options.sure[new, k] = beliefs.cost[row, k, a] + space.discount * options.sure[new, k]
+        options.sure[new, k] = beliefs.cost[row, k, a] + space.model.cost_discount[k] * options.sure[new, k]
     options.info[new].belief = i
     options.info[new].plan = NONE
     options.info[new].action = a
@@ -243,7 +243,7 @@ def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
         if beliefs.edge[row, a] == NONE:
             continue
         for k in range(d.size):
-            rest[k] = max(left_after(d[k], beliefs.cost[row, k, a], space.discount), 0.0)
+            rest[k] = max(left_after(d[k], beliefs.cost[row, k, a], space.model.cost_discount[k]), 0.0)
             sure[k] = 0.0
         if not refresh_children(search, i, a, search.scratch.unlimited):
             return False
@@ -256,12 +256,12 @@ def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
             for k in range(d.size):
                 sure[k] = max(sure[k], options.sure[option, k])
         for k in range(d.size):
-            sure[k] = beliefs.cost[row, k, a] + space.discount * sure[k]
+            sure[k] = beliefs.cost[row, k, a] + space.model.cost_discount[k] * sure[k]
         share = share_of(space, sure, d)
         if complete and share < least:
             best, least = a, share
     if best == NONE:
         return True
     for k in range(d.size):
-        rest[k] = max(left_after(d[k], beliefs.cost[row, k, best], space.discount), 0.0)
+        rest[k] = max(left_after(d[k], beliefs.cost[row, k, best], space.model.cost_discount[k]), 0.0)
     return _make_belief_plan(search, i, best, rest, True)

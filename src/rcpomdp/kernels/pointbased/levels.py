@@ -1,6 +1,6 @@
 """Budget levels: the remaining budgets at which upper bounds are kept; what is left is rounded *up* to a level.
 
-The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps.
+The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps (β ≥ γ).
 So at this level trifles are free, all else cannot be paid, and it is never left. A policy can do the same for T
 steps, so that no more than γ^T times the span of the values is missing, which is added to the bound at the root.
 """
@@ -58,9 +58,9 @@ def value_at(levels: Levels, level: int, k: int) -> float:
 
 @inner
 def pay(space: Space, d: FloatArray, cost: FloatArray, rest: FloatArray) -> bool:
-    """Write ``(d − c) / γ``; False if that is overspent."""
+    """Write ``(d − c) / β``; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = left_after(d[k], cost[k], space.discount)
+        rest[k] = left_after(d[k], cost[k], space.model.cost_discount[k])
         if rest[k] < 0.0 and space.limited[k]:
             return False
     return True
@@ -81,7 +81,7 @@ def place_after(space: Space, levels: Levels, k: int, at: int, cost: float, need
         return NONE
     if d == levels.tiny[k]:  # never left
         return at
-    return place(levels.value[k], levels.counts[k], max(left_after(d, cost, space.discount), 0.0))
+    return place(levels.value[k], levels.counts[k], max(left_after(d, cost, space.model.cost_discount[k]), 0.0))
 
 
 @kernel
@@ -96,7 +96,7 @@ def list_maps(space: Space, levels: Levels, costs: FloatArray) -> None:
 
 @inner
 def allowance_of(space: Space, multiplier: FloatArray, d: FloatArray) -> float:
-    """``λ·d``, what is as good as unlimited counted as its cap."""
+    """``λ·d``, or ``λ·cap`` if that is less."""
     total = 0.0
     for k in range(d.size):
         if multiplier[k] > 0.0:

@@ -2,7 +2,7 @@
 
 A plan is an action and a plan for *every* observation that is possible from some state of its class, with
 ``α(s) = g(s, a) + γ Σ_{s'} T(s, a, s') Σ_o Z(s', a, o) α_o(s')`` for each kept row g and the sure cost
-``w = max_{s in class} C(s, a) + γ max_o w_o``: no history that starts in the class spends more. The maximum over
+``w = max_{s in class} C(s, a) + β max_o w_o``: no history that starts in the class spends more. The maximum over
 states is taken at each step apart. A plan serves every belief of its class with a budget of at least w.
 """
 
@@ -67,7 +67,7 @@ def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls
         worst = 0.0
         for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
             worst = max(worst, plans.sure[scratch.by_obs[space.seen_obs[f]], k])
-        plans.sure[plan, k] = space.peak[cls, a, k] + space.discount * worst
+        plans.sure[plan, k] = space.peak[cls, a, k] + space.model.cost_discount[k] * worst
     n_links = space.seen_ptr[pair + 1] - space.seen_ptr[pair]
     for f in range(n_links):
         plans.link[links + f] = scratch.by_obs[space.seen_obs[space.seen_ptr[pair] + f]]
@@ -104,7 +104,7 @@ def add_plan(space: Space, plans: Plans, scratch: Scratch, counts: AnyArray, cls
 def rest_for_plan(space: Space, cls: int, a: int, d: FloatArray, rest: FloatArray) -> bool:
     """Write what a plan of (class, action) leaves of a budget; False if that is overspent."""
     for k in range(d.size):
-        rest[k] = left_after(d[k], space.peak[cls, a, k], space.discount)
+        rest[k] = left_after(d[k], space.peak[cls, a, k], space.model.cost_discount[k])
         if space.limited[k] and rest[k] < 0.0:
             return False
     return True

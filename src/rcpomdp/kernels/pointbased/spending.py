@@ -1,6 +1,6 @@
 """Costs and needs of actions, and the levels that they lead to.
 
-``least`` bounds M(b), the least budget that suffices, from below: ``M(b) = min_a C(b, a) + γ max_o M(b')``. An action
+``least`` bounds M(b), the least budget that suffices, from below: ``M(b) = min_a C(b, a) + β max_o M(b')``. An action
 that needs more than a level has is out of the question there.
 """
 
@@ -18,14 +18,14 @@ MOVE = 1e-9  # least change of a bound, in proportion to it, that counts as one
 
 @inner
 def needs(search: Search, i: int, a: int, need: FloatArray) -> None:
-    """Write what action a of an opened belief needs at least: ``C(b, a) + γ max_o M_lo(b')``."""
+    """Write what action a of an opened belief needs at least: ``C(b, a) + β max_o M_lo(b')``."""
     beliefs, row = search.beliefs, search.beliefs.info[i].row
     for k in range(need.size):
         worst = 0.0
         if beliefs.edge[row, a] != NONE:
             for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
                 worst = max(worst, beliefs.least[beliefs.edge_child[e], k])
-        need[k] = beliefs.cost[row, k, a] + search.space.discount * worst
+        need[k] = beliefs.cost[row, k, a] + search.space.model.cost_discount[k] * worst
 
 
 @inner

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
 from ..jit import inner, kernel
-from .rollout import BLOCK_RUNS, add_expected_cost, draw, step, surely_ended
+from .rollout import BLOCK_RUNS, draw, fill_expected_cost, step, surely_ended
 
 BitArray = NDArray[np.uint64]
 
@@ -47,9 +47,10 @@ class Runs(NamedTuple):
     size: IntArray  # [n] of the belief's support
     support: IndexArray  # [n, room] states of the belief in increasing order
     probs: FloatArray  # [n, room]
-    weight: FloatArray  # [n] γ^t
-    spent: FloatArray  # [n, K] W: Σ γ^τ C_k(b_τ, a_τ) so far
-    left: FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / γ``, (ĉ − W) / γ^t; below 0 where W is above its limit
+    weight: FloatArray  # [n, K] β^t
+    paid: FloatArray  # [K] scratch
+    spent: FloatArray  # [n, K] W: Σ β^τ C_k(b_τ, a_τ) so far
+    left: FloatArray  # [n, K] d of ``d' = (d − C(b, a)) / β``, (ĉ − W) / β^t; below 0 where W is above its limit
     block: BitArray  # [n, 4] the block's generator at its beginning: x and c, each as its high and its low word
     place: IntArray  # [n] of the run in its block
     bits: BitArray  # [n, 2] x after the last number drawn
@@ -104,7 +105,7 @@ def uniforms(bits: BitArray, skip: int, out: FloatArray) -> None:
 
 @kernel
 def _left(budget: float, limit: float, spent: float, weight: float) -> float:
-    """Remaining budget; once γ^t is 0 nothing counts any more, and it is 0 or infinite."""
+    """Remaining budget; once β^t is 0 nothing counts any more, and it is 0 or infinite."""
     left = budget - spent
     if left < 0.0 and spent <= limit:
         left = 0.0
@@ -126,8 +127,8 @@ def begin(runs: Runs, budget: FloatArray, states0: IndexArray, probs0: FloatArra
         for e in range(states0.size):
             runs.support[i, e] = states0[e]
             runs.probs[i, e] = probs0[e]
-        runs.weight[i] = 1.0
         for k in range(runs.spent.shape[1]):
+            runs.weight[i, k] = 1.0
             runs.spent[i, k] = 0.0
             runs.left[i, k] = budget[k]
 
@@ -135,7 +136,6 @@ def begin(runs: Runs, budget: FloatArray, states0: IndexArray, probs0: FloatArra
 @kernel
 def advance(
     m: ModelArrays,
-    discount: float,
     terminal: BoolArray,
     budget: FloatArray,
     limit: FloatArray,
@@ -167,11 +167,12 @@ def advance(
             return j
         out.observation[i] = o
         out.reward[i] = m.reward[s, a]
-        add_expected_cost(m, a, runs.weight[i], states, probs, runs.spent[i])
-        runs.weight[i] *= discount
+        fill_expected_cost(m, a, states, probs, runs.paid)
         for k in range(out.cost.shape[1]):
             out.cost[i, k] = m.cost[k, s, a]
-            runs.left[i, k] = _left(budget[k], limit[k], runs.spent[i, k], runs.weight[i])
+            runs.spent[i, k] += runs.weight[i, k] * runs.paid[k]
+            runs.weight[i, k] *= m.cost_discount[k]
+            runs.left[i, k] = _left(budget[k], limit[k], runs.spent[i, k], runs.weight[i, k])
         high, low = _jump(high, low, c_high, c_low, 2 * BLOCK_RUNS - 2)
         runs.bits[i, 0], runs.bits[i, 1] = high, low
         runs.state[i] = s_next

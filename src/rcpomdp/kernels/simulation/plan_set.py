@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import FloatArray, IndexArray, IntArray
+from ..arrays import ModelArrays
 from ..belief import expectation
 from ..budget import left_after
 from ..jit import inner, kernel
@@ -142,11 +143,11 @@ def follow(
 
 @kernel
 def spend(
-    cost: FloatArray, a: int, discount: float, states: IndexArray, probs: FloatArray, left: FloatArray, out: FloatArray
+    m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, left: FloatArray, out: FloatArray
 ) -> None:
-    """Write ``d' = (d − C(b, a)) / γ`` into ``out [K]``, which may be ``left``; a rest that is only rounding is 0."""
+    """Write ``d' = (d − C(b, a)) / β`` into ``out [K]``, which may be ``left``; a rest that is only rounding is 0."""
     for k in range(left.size):
-        spent = expectation(cost[k], a, states, probs)
+        spent = expectation(m.cost[k], a, states, probs)
         if left[k] < np.inf and abs(left[k] - spent) <= ROUNDING * left[k]:
-            spent = left[k]  # or the rest would grow by 1/γ a step until it pays for something
-        out[k] = left_after(left[k], spent, discount)
+            spent = left[k]  # or the rest would grow by 1/β a step until it pays for something
+        out[k] = left_after(left[k], spent, m.cost_discount[k])

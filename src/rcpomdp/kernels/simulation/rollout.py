@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
     reward: FloatArray  # [runs] discounted sum of R(s_t, a_t)
     cost: FloatArray  # [runs, K] discounted sum of C_k(s_t, a_t), as it fell out
     spent: FloatArray  # [runs, K] W(h): discounted sum of C_k(b_t, a_t), as the agent expected it
-    violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or NEVER
+    violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or that costs too much, or NEVER
     length: IntArray  # [runs] steps until the process ended, or all of them
     ended: BoolArray  # [runs] whether it ended
     path: IntArray  # [runs, steps + 1] state before the first step and after each, then ENDED; [runs, 0]: not kept
@@ -135,12 +135,12 @@ def step(
 
 
 @inner
-def add_expected_cost(
-    m: ModelArrays, a: int, weight: float, states: IndexArray, probs: FloatArray, spent: FloatArray
-) -> None:
-    """``W' = W + γ^t C(b, a)`` in ``spent [K]``, for a weight γ^t: in the root's units rounding does not grow."""
-    for k in range(spent.size):
-        spent[k] += weight * _expectation(m.cost[k], a, states, probs)
+def fill_expected_cost(m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, paid: FloatArray) -> None:
+    """Write C(b, a) into ``paid [K]``. What is spent, ``W' = W + β^t C(b, a)``, is kept in the root's units: there
+    rounding does not grow.
+    """
+    for k in range(paid.size):
+        paid[k] = _expectation(m.cost[k], a, states, probs)
 
 
 @kernel
@@ -148,7 +148,6 @@ def single_step(
     m: ModelArrays,
     s: int,
     a: int,
-    weight: float,
     u_state: float,
     u_observation: float,
     states: IndexArray,
@@ -157,10 +156,10 @@ def single_step(
     touched: IndexArray,
     next_states: IndexArray,
     next_probs: FloatArray,
-    cost: FloatArray,
+    paid: FloatArray,
 ) -> tuple[int, int, int]:
-    """`step` for Python, which cannot call inner functions; ``γ^t C(b, a)`` is added to ``cost [K]``."""
-    add_expected_cost(m, a, weight, states, probs, cost)
+    """`step` for Python, which cannot call inner functions; C(b, a) is written to ``paid [K]``."""
+    fill_expected_cost(m, a, states, probs, paid)
     return step(m, s, a, u_state, u_observation, states, probs, acc, touched, next_states, next_probs)
 
 
@@ -209,6 +208,7 @@ def run_batch(
     probs_a, probs_b = np.empty(n_states), np.empty(n_states)
     planned = program.kind == PLAN_SET
     left = np.empty(n_costs if planned else 0)
+    paid, cost_weight = np.empty(n_costs), np.empty(n_costs)  # C(b, a) and β^t
     place = np.empty(n_states, dtype=np.int64)
     score = np.empty(program.size.max() if program.kind == ALPHA else program.action.size)
     for i in range(runs.size):
@@ -223,6 +223,8 @@ def run_batch(
             probs_a[j] = probs0[j]
         _keep(out.path, run, 0, s)
         weight = 1.0  # γ^t
+        for k in range(n_costs):
+            cost_weight[k] = 1.0
         for t in range(u.shape[0]):
             states, probs = states_a[:size], probs_a[:size]
             if surely_ended(terminal, states):
@@ -231,15 +233,17 @@ def run_batch(
             if not terminal[s]:
                 out.length[run] = t + 1
             out.reward[run] += weight * m.reward[s, a]
-            add_expected_cost(m, a, weight, states, probs, out.spent[run])
+            fill_expected_cost(m, a, states, probs, paid)
             for k in range(n_costs):
-                out.cost[run, k] += weight * m.cost[k, s, a]
-                if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
+                out.spent[run, k] += cost_weight[k] * paid[k]
+                out.cost[run, k] += cost_weight[k] * m.cost[k, s, a]
+                if (out.spent[run, k] > limit[k] or paid[k] > m.step_limit[k]) and out.violation[run] == NEVER:
                     out.violation[run] = t
+                cost_weight[k] *= m.cost_discount[k]
             s, o, size = step(m, s, a, u[t, run, 0], u[t, run, 1], states, probs, acc, touched, states_b, probs_b)
             _keep(out.path, run, t + 1, s)
             if planned:
-                _spend(m.cost, a, discount, states, probs, left, left)
+                _spend(m, a, states, probs, left, left)
             states_a, states_b = states_b, states_a
             probs_a, probs_b = probs_b, probs_a
             node = next_memory(program, node, o)

@@ -1,7 +1,7 @@
 """The base cost: the part of each cost that every step has, whatever is done, taken out of costs and budget alike.
 
-If no step costs less than c, every history of a policy spends ``c / (1 − γ)`` for that alone. With costs ``C − c`` and
-the budget ``ĉ − c / (1 − γ)`` the same policies keep the budget, with the same rewards. A budget of just what is needed
+If no step costs less than c, every history of a policy spends ``c / (1 − β)`` for that alone. With costs ``C − c`` and
+the budget ``ĉ − c / (1 − β)`` the same policies keep the budget, with the same rewards. A budget of just what is needed
 is then a budget of nothing, and free actions are seen to be free.
 """
 
@@ -31,8 +31,10 @@ def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
     True
     """
     least = model.cost.min(axis=(1, 2), initial=np.inf)
-    base = np.where(np.isfinite(least), least, 0.0)
-    total: FloatArray = base / (1 - model.discount)
+    # Undiscounted it would add up for ever; and a limit for single steps is one for all of a step's cost.
+    counts = np.isfinite(least) & (model.cost_discount < 1) & ~np.isfinite(model.step_limit).any()
+    base = np.where(counts, least, 0.0)
+    total: FloatArray = base / np.where(counts, 1 - model.cost_discount, 1.0)
     if not total.any():
         return model, total
     budget = np.asarray(model.budget)

@@ -66,6 +66,8 @@ def with_certain_ends(model: CPOMDP) -> tuple[CPOMDP, Ends | None]:
         initial_belief=np.append(model.initial_belief, 0.0),
         discount=model.discount,
         budget=model.budget,
+        cost_discount=model.cost_discount,
+        step_limit=model.step_limit,
     )
     return changed, ends
 

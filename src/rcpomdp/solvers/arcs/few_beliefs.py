@@ -37,6 +37,7 @@ _FINER = 4  # times as many levels in the next grid
 _DEPTH, _DEEPER = 4.0, 1.0  # levels go down to the budget's e^-4-th part, and deeper in each grid
 _STEP_COSTS = 64  # different costs of a step that levels are made for
 _SWEEPS = 10_000  # until sure costs are settled, at most
+_NO_LIMIT = 1 << 62
 _SETTLED = 0.25  # share of the gap that further sweeps must promise
 _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-13  # relative change of a policy's totals in a sweep that is none
@@ -52,7 +53,8 @@ class FewBeliefs:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.search = search
-        self.model, self.limited, self.cap = search.model, np.flatnonzero(search.limited), search.cap[search.limited]
+        self.model, self.limited = search.model, np.flatnonzero(search.limited)
+        self.unlimited = search.unlimited[search.limited]
         # A little of what is allowed for rounding is kept for it.
         given, limit = np.asarray(search.model.budget)[self.limited], search.budget[self.limited]
         self.budget = given + (1 - _ROUNDING) * (limit - given)
@@ -91,7 +93,7 @@ class FewBeliefs:
     def slack(self) -> float:
         """More than rounding, and taking beliefs that agree to `SAME` for one, can have done to a bound."""
         largest = max(float(np.abs(self.informed).max()), float(np.abs(self.mdp.value).max()))
-        return 8 * SAME * (largest + float(np.abs(self.mdp.reward).max())) / (1 - self.model.discount)
+        return 8 * SAME * (largest + float(np.abs(self.mdp.reward).max())) / self.model.fade
 
     def sweep(self) -> float:
         """Back up all beliefs at all levels; return the largest change."""
@@ -138,14 +140,15 @@ class FewBeliefs:
     def _levels(self, j: int, n: int, depth: float) -> FloatArray:
         """About n levels of a cost, from 0 to what is as good as unlimited."""
         costs = np.unique(self.mdp.cost[..., j])[:_STEP_COSTS]
-        values = level_values(float(self.budget[j]), costs, self.model.discount, float(self.cap[j]), n, depth)
+        beta, unlimited = float(self.mdp.cost_discount[j]), float(self.unlimited[j])
+        values = level_values(float(self.budget[j]), costs, beta, unlimited, n, depth)
         if self.grids and self.grid.counts[j] > 1:  # those of the grid before stay: bounds are taken over
             values = np.union1d(values, self.grid.value[j, 1 : self.grid.counts[j] - 1])
         least = np.unique(self.mdp.need[..., j].min(axis=1))  # a budget of just what is needed must not be rounded down
         if len(least) <= n:
             values = np.union1d(values, least)
-        inside = values[(values > 0) & (values < self.cap[j])]
-        return np.concatenate([[0.0], inside, [self.cap[j]]])
+        inside = values[(values > 0) & (values < unlimited)]
+        return np.concatenate([[0.0], inside, [unlimited]])
 
     # The policy
 
@@ -184,7 +187,9 @@ class FewBeliefs:
         where = b.info["row"][heads]
         gain = np.concatenate([b.reward[where, actions][:, None], b.cost[where, :, actions]], axis=1)
         totals, sure = np.zeros_like(gain), np.zeros_like(gain[:, 1:])
-        kernels.evaluate(gain, first, link, chance, self.model.discount, _EXACT, totals, sure)
+        discounts = self.model.discount, np.array(self.model.cost_discount)
+        most_sweeps = _SWEEPS if (discounts[1] == 1).any() else _NO_LIMIT
+        kernels.evaluate(gain, first, link, chance, *discounts, _EXACT, most_sweeps, totals, sure)
         return float(totals[0, 0]), totals[0, 1:], sure[0]
 
 
@@ -204,7 +209,8 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
         informed[i] = (b.prob[start : start + size] @ corner[b.state[start : start + size]]).max()
     mdp = BeliefMDP(
         discount=search.model.discount,
-        snap=min(1e-12, 1e-10 * (1 - search.model.discount)),
+        cost_discount=np.ascontiguousarray(search.model.cost_discount[limited]),
+        snap=min(1e-12, 1e-10 * search.model.fade),
         reward=np.ascontiguousarray(b.reward[rows]),
         cost=cost,
         first=first,
@@ -213,7 +219,7 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
         need=cost.copy(),
         steady=np.tile(np.arange(n_actions + 1), (n, 1)),
         value=np.empty((n, n_actions + 1)),
-        sure=np.tile(search.cap[limited], (n, n_actions + 1, 1)),
+        sure=np.tile(search.unlimited[limited], (n, n_actions + 1, 1)),
     )
     kernels.raise_needs(mdp, _SWEEPS)
     # One action for ever, and last what needs the least share of the budget.
@@ -250,7 +256,7 @@ def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
 
 def may_have_few_beliefs(model: CPOMDP) -> bool:
     """True if it is worth a look how many beliefs there are, and iteration would get somewhere."""
-    return model.n_states <= _MOST_STATES and model.discount <= _MOST_DISCOUNT
+    return model.n_states <= _MOST_STATES and model.discount <= _MOST_DISCOUNT and not model.has_step_limits
 
 
 def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) -> FewBeliefs | None:
@@ -331,7 +337,7 @@ def _iterate(
             if progress is not None:
                 progress(point)
         gap = few.upper - few.lower
-        settled = change / (1 - few.model.discount) <= _SETTLED * gap or change == 0.0
+        settled = change / few.model.fade <= _SETTLED * gap or change == 0.0
         if settled and (gap <= 2 * few.slack or not few.refine(memory_limit)):
             return STALLED
     return OPTIMAL

@@ -43,7 +43,7 @@ def with_free_actions(model: CPOMDP) -> CPOMDP:
     cost = model.cost.copy()
     cost[nothing] = np.where(never[class_of], 1.0, np.where(always[class_of], 0.0, cost[nothing]))
     low, high = float(model.reward.min()), float(model.reward.max())
-    reward = np.where(never[class_of], low - (high - low) / (1 - model.discount), model.reward)
+    reward = np.where(never[class_of], low - (high - low) / model.fade, model.reward)
     return model._changed(arrays=model.arrays._replace(cost=cost, reward=reward))
 
 

@@ -35,7 +35,7 @@ def jointly_infeasible(model: CPOMDP) -> bool:
     weights = _weights(limited.size) / budget[limited]  # [L, K]; budgets add up to 1
     cost = np.tensordot(weights, model.cost[limited], axes=1).transpose(2, 1, 0)  # [A, S, L]
     entries = sum(matrix.nnz for matrix in model.transition) * len(weights)
-    settled = np.log(_SETTLED) / np.log(model.discount) + 1
+    settled = model.steps_until(_SETTLED) + 1
     sweeps = int(min(settled, _MOST_SWEEPS, _MOST_CALLS / model.n_actions, _MOST_WORK / max(entries, 1)))
     least = np.zeros(cost.shape[1:])
     for _ in range(sweeps):

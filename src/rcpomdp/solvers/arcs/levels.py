@@ -1,7 +1,7 @@
 """The budget levels at which bounds are kept.
 
-Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/γ`` from the root's, nearest first;
-and a geometric series ``ĉ·γ^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once
+Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/β`` from the root's, nearest first;
+and a geometric series ``ĉ·β^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once
 between two costs.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ...model.budget import left_after
+from ..pointbased.levels import undiscounted_levels
 
 _SAME = 1e-12  # relative difference of two levels that are one
 _TINY = 1e3  # times that a budget goes into the cap, from which on it is next to nothing
@@ -42,6 +43,8 @@ def level_values(
             if 0 <= left < cap and not any(abs(left - f) <= _SAME * f for f in found):
                 found.append(left)
                 queue.append(left)
+    if discount == 1:
+        return undiscounted_levels(budget, costs, n, extra)
     if budget > 0:
         room, step = max(2, n - len(found)), -np.log(discount)
         above, below = np.log(cap / budget) / step, _DEPTH / step  # free steps up to the cap, and down

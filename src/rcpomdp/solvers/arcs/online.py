@@ -46,7 +46,7 @@ class OnlinePolicy:
     def update(self, state: OnlineState, observation: int) -> OnlineState:
         """Go on after an observation, and look for something better."""
         search = self._search
-        left = left_after(state.left, search.first_cost(state.belief_plan), search.model.discount)
+        left = left_after(state.left, search.first_cost(state.belief_plan), search.model.cost_discount)
         left = np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
         belief_plan = search.follow(state.belief_plan, observation)
         belief = int(search.belief_plans.info["belief"][belief_plan])

@@ -21,6 +21,7 @@ from ...kernels.arcs.choices import NO_ROOM, Search, Steps
 from ...kernels.arcs.levels import Bounds, Levels
 from ...kernels.belief_graph.search import FULL, Tuning
 from ...kernels.belief_graph.store import NONE, SAME
+from ...kernels.budget import CostRules
 from ..belief_graph import storage
 from ..belief_graph.search import Engine, EngineOptions
 from .controller import controller_graph, first_action, guaranteed_horizon
@@ -91,13 +92,19 @@ class BudgetSearch:
         self.trials = 0
         self.layout_seconds = 0.0  # that the last change of levels or multipliers took
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
+        beta = np.array(model.cost_discount)
+        self.rules = CostRules(beta, float(beta.min(initial=1.0)), np.array(model.arrays.step_limit))
         self.n_levels = self.options.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
-        self.cap = np.maximum(most_spent(engine), 1e-300)
-        self.limited = self.budget < self.cap
+        self.unlimited = np.maximum(most_spent(engine), 1e-300)
+        self.cap = np.maximum(most_spent(engine, model.discount), 1e-300)
+        self.limited = self.budget < self.unlimited
+        if np.isfinite(model.step_limit).any():  # a step that costs too much is one that no budget pays for
+            self.limited = np.isfinite(self.budget)
         self._layout = Layout(
             budget=self.budget,
             cap=self.cap,
+            unlimited=self.unlimited,
             limited=self.limited,
             floor=np.minimum.reduceat(engine.ordered.cost, engine.space.start[:-1], axis=1),
             least_cost=least_costs(engine) if self.options.needs else np.zeros((model.n_costs, 0, 0)),
@@ -112,7 +119,7 @@ class BudgetSearch:
             self.belief_plans.unconstrained_from[:] = np.inf
         self._lay_out()
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
-        deepest = np.log(1e-14) / np.log(model.discount)
+        deepest = model.steps_until(1e-14)
         depth = int(min(len(engine.scratch.path), deepest + 2))
         self.steps = Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
@@ -144,7 +151,7 @@ class BudgetSearch:
     def slack(self) -> float:
         """More than rounding can have done to a bound, those with a multiplier included."""
         allowance_of = float((self.multipliers @ self.cap).max())
-        return self.engine.slack + 4 * SAME * allowance_of / (1 - self.model.discount)
+        return self.engine.slack + 4 * SAME * allowance_of / self.model.fade
 
     @property
     def infeasible(self) -> bool:
@@ -220,16 +227,17 @@ class BudgetSearch:
             self.scratch,
             self.steps,
             self.model.discount,
+            self.rules,
         )
 
     def probe(self, epsilon: float, work: int) -> None:
         """Search without a budget for a moment: what it finds may keep the budget, or help where much of it is left."""
-        if not self.options.unconstrained_leaves or (self.budget < NEARLY_UNCONSTRAINED * self.cap)[self.limited].any():
+        if not self.options.unconstrained_leaves or (self.budget < NEARLY_UNCONSTRAINED * self.unlimited)[self.limited].any():
             return
         self.engine.search(epsilon, work)
         self._fit()
         *_, sure = self.engine.best_totals()
-        self.belief_plans.unconstrained_from[:] = np.minimum(self.cap, sure)
+        self.belief_plans.unconstrained_from[:] = np.minimum(self.unlimited, sure)
 
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""

@@ -29,6 +29,7 @@ from ..checks import check_common, is_number
 from ..clock import Clock
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
+from ..policy_value import worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
@@ -93,24 +94,40 @@ def arcs(
     if variant == "paper":
         if options is not None or act_time is not None:
             raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
+        _check_paper(model)
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
     if isinstance(options, Mapping):
         options = ArcsOptions.of(options)
     with np.errstate(over="ignore"):
-        if not np.isfinite(1e6 * model.cost.max(initial=0.0) / (1 - model.discount)):
+        if not np.isfinite(1e6 * model.cost.max(initial=0.0) / model.fade):
             raise InputError("costs are too large: their discounted totals cannot be computed")
     if model.discount == 0:
         return _one_step(model, seed)
     clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
-        return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+        found = _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+        return _with_expected_costs(found, model, seed)
     rest, base = without_base_cost(model)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-    return with_base_cost(without_certain_ends(found, rest, ends), model, base)
+    return _with_expected_costs(with_base_cost(without_certain_ends(found, rest, ends), model, base), model, seed)
+
+
+def _check_paper(model: CPOMDP) -> None:
+    """The published algorithm knows the costs of the paper alone."""
+    if (model.cost_discount != model.discount).any() or model.has_step_limits:
+        raise InputError("the variant 'paper' knows no cost discounts and no step limits; 'levels' does")
+
+
+def _with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
+    """The result with expected costs by the costs' own discounts; the search keeps them discounted as the reward."""
+    if (model.cost_discount == model.discount).all() or result.standard_error is not None:
+        return result
+    _, cost, error = worth(model, result.policy, Clock(None), seed)
+    return replace(result, cost=cost, standard_error=error)
 
 
 def _by_all_means(
@@ -157,11 +174,10 @@ def _by_search(
         load_kernels()
         if act_time is not None:
             load_acting_kernels()
-        most = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
-        if (model.spending_limit >= NEARLY_UNCONSTRAINED * most).all():
+        if (model.spending_limit >= NEARLY_UNCONSTRAINED * model.most_spent).all():
             unconstrained.load_kernels()  # it may be needed too
     engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
-    if (model.spending_limit >= most_spent(engine)).all():
+    if (model.spending_limit >= most_spent(engine)).all() and not model.has_step_limits:
         return _without_budget(engine, epsilon, clock, seed, progress)
     search = BudgetSearch(engine, options, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)

@@ -20,10 +20,15 @@ _BELIEF_PLANS = 4096  # room to begin with
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
-def most_spent(engine: Engine) -> FloatArray:
-    """The most that any policy can spend from any belief, [K]: a budget of at least this is unlimited."""
+def most_spent(engine: Engine, discount: float | None = None) -> FloatArray:
+    """The most that any policy can spend from any belief, [K]: a budget of at least this is unlimited.
+
+    By the costs' own discounts, unless another is given.
+    """
     x = engine.space
-    most = largest_sure_costs(x.peak, x.seen_ptr, x.seen_class, engine.model.discount)
+    peak = np.moveaxis(np.maximum.reduceat(x.model.cost, x.start[:-1], axis=1), 0, 2)
+    each = engine.model.cost_discount if discount is None else np.full(engine.model.n_costs, discount)
+    most = largest_sure_costs(peak, x.seen_ptr, x.seen_class, each)
     largest: FloatArray = most[engine.classes.reachable].max(axis=0)
     return largest
 
@@ -39,7 +44,8 @@ class Layout(NamedTuple):
     """Ingredients of budget levels."""
 
     budget: FloatArray  # [K]
-    cap: FloatArray  # [K] as good as unlimited
+    cap: FloatArray  # [K] the most that any policy spends, discounted by γ
+    unlimited: FloatArray  # [K] the same discounted by β: as good as unlimited
     limited: BoolArray  # [K]
     floor: FloatArray  # [K, n_classes, A] least cost over a class
     least_cost: FloatArray  # as `least_costs`
@@ -56,10 +62,10 @@ def build_levels(
     informed_vectors: list[FloatArray],
 ) -> Levels:
     """About n levels, or somewhat more if there are several costs, with their maps; ``multipliers [J, K]``."""
-    n_costs, discount, n_limited = len(layout.budget), engine.model.discount, int(layout.limited.sum())
+    n_costs, n_limited, beta = len(layout.budget), int(layout.limited.sum()), engine.model.cost_discount
     per_cost = n if n_limited <= 1 else max(4, round((4 * n) ** (1 / n_limited)))
     values = [
-        level_values(layout.budget[k], _step_costs(engine, layout, k), discount, layout.cap[k], per_cost, extra[k])
+        level_values(layout.budget[k], _step_costs(engine, layout, k), beta[k], layout.unlimited[k], per_cost, extra[k])
         if layout.limited[k]
         else np.array([np.inf])
         for k in range(n_costs)
@@ -72,7 +78,9 @@ def build_levels(
         value[k, : len(v)] = v
     part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
     allowance = multipliers @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
-    spending, which = np.unique(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs), axis=0, return_inverse=True)
+    floor = np.ascontiguousarray(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs))
+    forbidden = (floor > engine.model.arrays.step_limit).any(axis=1, keepdims=True)
+    spending, which = np.unique(np.where(forbidden, np.inf, floor), axis=0, return_inverse=True)
     levels = Levels(
         value=value,
         n=count,
@@ -81,17 +89,17 @@ def build_levels(
         multiplier=multipliers,
         cap=layout.cap,
         allowance=allowance,
-        floor=spending[which.ravel()],
+        floor=floor,
         which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
         after=np.empty((len(spending), n_levels), dtype=np.int64),
         informed=np.stack(informed_vectors),
         least_cost=layout.least_cost,
-        worst=float(engine.space.gain[0].min() / (1 - discount)) - 1.0,
+        worst=float(engine.space.gain[0].min() / engine.model.fade) - 1.0,
         relaxed=layout.relaxed,
         monotone=layout.monotone,
     )
     part = np.empty((n_costs, most), dtype=np.int64)
-    list_maps(levels, np.ascontiguousarray(spending), discount, part, levels.after)
+    list_maps(levels, np.ascontiguousarray(spending), np.array(beta), part, levels.after)
     return levels
 
 
@@ -169,7 +177,7 @@ def build_belief_plans(engine: Engine, layout: Layout, all_leaves: bool) -> Beli
         leaf_plan=leaf_plan,
         leaf_floor=leaf_floor,
         limited=layout.limited.astype(np.int64),
-        unconstrained_from=layout.cap.copy(),
+        unconstrained_from=layout.unlimited.copy(),
         counts=counts,
     )
 
@@ -187,7 +195,7 @@ def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray,
         vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
     vectors[:, 1:] *= -1.0
     sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
-    floor = blind_sure_costs(np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.discount)
+    floor = blind_sure_costs(np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.cost_discount)
     kept = np.ones((n_classes, n_actions), dtype=bool)
     for a in range(n_actions):
         for better in range(n_actions):

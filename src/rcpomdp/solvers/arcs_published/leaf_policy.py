@@ -22,7 +22,7 @@ _TIE_BREAK = 1e-6  # most that breaking ties by reward may cost, relative to the
 
 def least_cost_engine(model: CPOMDP, memory_limit: float) -> Engine:
     """SARSOP's search for the least cost, with ties broken by reward; its plans are the policy."""
-    most_reward, most_cost = (float(np.abs(gain).max()) / (1 - model.discount) for gain in (model.reward, model.cost))
+    most_reward, most_cost = (float(np.abs(gain).max()) / model.fade for gain in (model.reward, model.cost))
     if not np.isfinite(1e6 * (most_reward + most_cost)):
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
     weight = _TIE_BREAK * _largest_cost(model) / (most_reward or 1.0)

@@ -76,7 +76,7 @@ class PaperSearch:
         self.uniforms = self.rng.random(_UNIFORMS)
         start(self.setting, self.tree, self.scratch, *beliefs.initial(self.engine.ordered))
         largest = max(float(np.abs(values).max()) for values in (self.setting.reward_fib, self.setting.plan_reward))
-        self.slack = _ROUNDING * largest / (1 - model.discount)
+        self.slack = _ROUNDING * largest / model.fade
 
     # Searching
 

@@ -136,7 +136,7 @@ class Engine:
         blind = self.plans.value[: self.space.gain.size]
         highest, lowest = float(self.space.informed.max()), float(blind.min())
         largest = max(abs(highest), abs(lowest), float(np.abs(self.space.gain[0]).max()))
-        return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
+        return 4 * SAME * (highest - min(lowest, highest) + largest) / self.model.fade
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -41,7 +41,7 @@ def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, informed: Flo
         seen_class=seen_class,
         informed=informed,
         gain=gain,
-        peak=np.ascontiguousarray(np.moveaxis(peak, 0, 2)),
+        peak=_or_forbidden(np.ascontiguousarray(np.moveaxis(peak, 0, 2)), m.step_limit),
         merge=bool(merge),
     )
 
@@ -59,6 +59,11 @@ def build_scratch(x: Space) -> Scratch:
         path=np.empty(_DEPTH, dtype=np.int64),
         stack=np.empty(_NESTED, dtype=np.int64),
     )
+
+
+def _or_forbidden(peak: FloatArray, step_limit: FloatArray) -> FloatArray:
+    """Largest costs ``[n_classes, A, K]``; infinite where some belief of the class may not take the action."""
+    return np.where((peak > step_limit).any(axis=2, keepdims=True), np.inf, peak)
 
 
 def build_store(x: Space) -> Store:
@@ -92,7 +97,7 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     n_plans, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
     n_values = int(sizes.sum()) * n_actions * rows
     vectors = blind_vectors(model, x.gain)  # [A, rows, S]
-    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)  # [n_classes, A, K]
+    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.cost_discount)  # [n_classes, A, K]
 
     pair = np.arange(n_plans)
     info = np.empty(n_plans + _PLANS, dtype=PLAN)

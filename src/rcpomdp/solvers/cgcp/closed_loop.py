@@ -125,7 +125,7 @@ class ClosedLoopPolicy:
         model = self._engine.ordered
         b = beliefs.posterior(model, state.belief, state.action, observation)
         spent = np.array([belief_kernels.expectation(c, state.action, *state.belief) for c in model.cost])
-        left = np.maximum(left_after(state.left, spent, model.discount), 0.0)
+        left = np.maximum(left_after(state.left, spent, model.cost_discount), 0.0)
         ended = model.terminal[b.states].all()
         action = state.action if ended else self._draw(self._distribution(b, left), state.step + 1, state.key)
         return ClosedLoopState(b, tuple(left.tolist()), action, state.step + 1, state.key)

@@ -47,7 +47,7 @@ class Pricing:
         self.slack = engine.slack  # of the reward of a plan
         self._progress = progress
         self._stalls = StallDetector()
-        self._largest = float(np.abs(engine.model.reward).max()) / (1 - engine.model.discount)
+        self._largest = float(np.abs(engine.model.reward).max()) / engine.model.fade
         self.trace: list[TracePoint] = []
 
     def aim(self, multipliers: FloatArray, *, least_cost: bool = False) -> None:

@@ -68,7 +68,7 @@ class Points:
         """Admissible cost one step after point i, [K]."""
         b = self.beliefs[i]
         spent = self.model.cost[:, b.states, a] @ b.probabilities
-        return left_after(self.left[i], spent, self.model.discount)
+        return left_after(self.left[i], spent, self.model.cost_discount)
 
     def _branch(self) -> None:
         """Lay out all beliefs that follow; those of point i under action a stand from ``start[i * A + a]`` on."""

@@ -119,7 +119,7 @@ def _run(
     check_whole(beliefs, "beliefs", 1)
     check_whole(iterations, "iterations", 1)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-    if not np.abs(gain).max() / (1 - model.discount) < _LIMIT:
+    if not np.abs(gain).max() / model.fade < _LIMIT:
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
     clock = Clock(time_limit)
     seconds = _SHARE * time_limit if time_limit is not None else np.inf

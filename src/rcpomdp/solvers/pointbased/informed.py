@@ -27,6 +27,7 @@ from ...bounds.informed import (
 from ...bounds.one_step import OneStep, one_step_beliefs, one_step_size
 from ...kernels.pointbased.arrays import Informed, Space
 from ...model import CPOMDP
+from .levels import undiscounted_levels
 
 BOUNDS = ("mdp", "fib", "tib")
 _DELAYED = 20_000_000  # (s, a, s', o) up to which one-step beliefs are worth it
@@ -38,6 +39,7 @@ _SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units
 _NOTHING = 1e-6  # of what can be spent at all
 _FINER = 1.4  # factor by which the best of them is varied
 _MOST_LEVELS = 4000
+_UNDISCOUNTED = 64  # levels of a budget that is not discounted, for each step to a free action
 _DEPTH = 3.0  # levels go down to the budget's e^-3-th part
 
 
@@ -94,7 +96,7 @@ class InformedBounds:
     def _over_budget(self, gain: FloatArray, budget: float, k: int, allowance: float, share: float) -> Table:
         """A bound over the levels of one budget, with the multiplier for which it is least at the root."""
         cost, cap = self.model.cost[k], float(self.space.cap[k])
-        coarse = self._levels(budget, cap, k, 1.0)
+        coarse = self._levels(budget, k, 1.0)
         effort = Effort(deadline=self.over, relative=1e-3, max_sweeps=200)
         quick = next((kind for kind in ("tib", "fib") if self._fits(kind, coarse, share / 50)), "mdp")
         b0 = self.model.initial_belief
@@ -112,16 +114,16 @@ class InformedBounds:
         )  # a multiplier of next to nothing is huge
         best = min((part * allowance / max(budget, 1e-300) for part in shares), key=value)
         best = min((best, best / _FINER, best * _FINER), key=value)
-        kind, fine = self._affordable(share, budget, cap, k)
+        kind, fine = self._affordable(share, budget, k)
         corner, delayed = self._bound(gain - best * cost, fine, kind, Effort(deadline=self.over, relative=_RELATIVE))
         multiplier = np.zeros(self.model.n_costs)
         multiplier[k] = best
         return Table(k, multiplier, fine.values, corner, delayed)
 
-    def _affordable(self, share: float, budget: float, cap: float, k: int) -> tuple[str, Levels]:
+    def _affordable(self, share: float, budget: float, k: int) -> tuple[str, Levels]:
         """The kind of bound, and the resolution of its levels, that the size allows."""
         for kind, steps in (("tib", 4.0), ("tib", 2.0), ("tib", 1.0), ("fib", 4.0), ("fib", 1.0), ("mdp", 1.0)):
-            levels = self._levels(budget, cap, k, steps)
+            levels = self._levels(budget, k, steps)
             if self._fits(kind, levels, share):
                 return kind, levels
         return self.kind, no_levels(self.model)
@@ -143,16 +145,23 @@ class InformedBounds:
             return float(_SWEEPS * one_step_size(model).support * n_actions)
         return float(_SWEEPS * len(model.arrays.t_next))
 
-    def _levels(self, budget: float, cap: float, k: int, steps: float) -> Levels:
-        """Levels ĉ·γ^(−i/m), m steps to a free action, from next to nothing to the cap."""
-        x, step = self.space, -np.log(self.model.discount) / steps
+    def _levels(self, budget: float, k: int, steps: float) -> Levels:
+        """Levels ĉ·β^(−i/m), m steps to a free action, from next to nothing to what is as good as unlimited.
+
+        A budget that is not discounted never grows: levels are those that costs lead to, or if these are many a grid.
+        """
+        x, beta = self.space, float(self.model.cost_discount[k])
         values = [0.0, np.inf]
-        if budget > 0:
-            most = max(int(np.ceil(np.log(cap / budget) / step)), 0)
+        if budget > 0 and beta == 1:
+            known = undiscounted_levels(budget, np.unique(x.floor[..., k]), int(_UNDISCOUNTED * steps))
+            values = [0.0, *known]
+        elif budget > 0:
+            step = -np.log(beta) / steps
+            most = max(int(np.ceil(np.log(x.unlimited[k] / budget) / step)), 0)
             if most + _DEPTH / step > _MOST_LEVELS:  # next to no discount: levels that a step climbs are too many
                 return no_levels(self.model)
             values = [0.0, *(budget * np.exp(step * np.arange(-int(_DEPTH / step), most))), np.inf]
-        return budget_levels(np.unique(values), x.floor[..., k], x.class_of, self.model.discount)
+        return budget_levels(np.unique(values), x.floor[..., k], x.class_of, beta)
 
     def pack(self, tables: list[Table]) -> Informed:
         """Bounds as the search reads them."""

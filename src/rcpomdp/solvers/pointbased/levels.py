@@ -1,7 +1,7 @@
 """The budget levels at which bounds are kept.
 
-Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/γ`` from the root's, nearest first;
-and a geometric series ``ĉ·γ^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once
+Two kinds: budgets that a few steps of known cost lead to exactly, ``d' = (d − c)/β`` from the root's, nearest first;
+and a geometric series ``ĉ·β^{−i/m}``, on which a free step is a shift by m, so that rounding up happens at most once
 between two costs. More can be added where a search wants them.
 """
 
@@ -47,6 +47,8 @@ def level_values(
                 seen.add(f"{left:.11e}")
                 found.append(left)
                 queue.append(left)
+    if discount == 1:
+        return undiscounted_levels(budget, costs, n)
     if budget > 0:
         room, step = max(2, n - len(found)), -np.log(discount)
         above, below = np.log(cap / budget) / step, depth / step  # free steps up to the cap, and down
@@ -57,6 +59,25 @@ def level_values(
         found.extend(budget * discount ** (-np.arange(-below, above + 1) / m))
     values = np.array(found)
     return _distinct(np.append(values[values < cap], np.inf))
+
+
+def undiscounted_levels(budget: float, costs: FloatArray, n: int, extra: FloatArray | None = None) -> FloatArray:
+    """About n levels for a cost that is not discounted, ``d' = d − c``, increasing, the last unlimited.
+
+    Those that costs lead to, if they are few: then nothing is rounded. Else also a grid down to 0.
+
+    >>> undiscounted_levels(2.0, np.array([0.0, 0.5, 1.0]), 8).tolist()
+    [0.0, 0.5, 1.0, 1.5, 2.0, inf]
+    """
+    found, paid = np.array([budget]), np.unique(costs[costs > 0])
+    front = found
+    while front.size and found.size <= n:
+        left = (front[:, None] - paid).ravel()
+        grown = _distinct(np.concatenate([found, left[left >= 0]]))
+        front = np.setdiff1d(grown, found)
+        found = grown
+    parts = [found, [np.inf]] if not front.size else [found[-n:], np.linspace(0.0, budget, n), [np.inf]]
+    return _distinct(np.concatenate([*parts, extra if extra is not None else []]))
 
 
 def _distinct(values: FloatArray) -> FloatArray:

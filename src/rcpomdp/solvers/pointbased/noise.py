@@ -27,7 +27,7 @@ _MEMORY = 1e9
 
 def may_be_noisy(model: CPOMDP) -> bool:
     """True if enough moves are uncertain that a look at the beliefs is worth it."""
-    if not _SMALL < model.n_states <= _LARGE or model.discount == 0:
+    if not _SMALL < model.n_states <= _LARGE or model.discount == 0 or model.has_step_limits:
         return False
     ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
     return bool((ways > 1).mean() >= _CHANCE)

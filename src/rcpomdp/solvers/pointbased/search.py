@@ -15,7 +15,7 @@ from ..._types import BoolArray, FloatArray
 from ...bounds.blind import largest_sure_costs
 from ...bounds.starting import blind_plans, cost_fib_vectors
 from ...kernels.pointbased import arrays, options, plans, strips, trials
-from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search
+from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search, Space
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP, beliefs
@@ -68,12 +68,11 @@ class PointBasedSearch:
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None], m.cost]
         unlimited = np.full(n_costs, np.inf)
         space = storage.build_space(
-            self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), unlimited, unlimited
+            self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), *[unlimited] * 3
         )
-        most = largest_sure_costs(space.peak, space.seen_ptr, space.seen_class, model.discount)
-        self.cap = np.maximum(most[self.classes.reachable].max(axis=0), 1e-300)
+        self.cap, self.unlimited = (self._most_spent(space, d) for d in (model.discount, model.cost_discount))
         self.budget = unlimited if budget is None else np.array(budget, dtype=np.float64)
-        self.limited: BoolArray = self.budget < self.cap
+        self.limited: BoolArray = self.budget < self.unlimited
         space = storage.build_space(
             self.ordered,
             self.classes,
@@ -81,6 +80,7 @@ class PointBasedSearch:
             self._least_costs() if self.limited.any() else np.zeros((n_costs, 0, 0)),
             np.where(self.limited, self.budget, np.inf),
             self.cap,
+            self.unlimited,
             self.options.merge,
         )
         bounds = InformedBounds(self.ordered, space, self.options.informed, over)
@@ -97,7 +97,7 @@ class PointBasedSearch:
         counts = np.zeros(1, dtype=arrays.COUNTS)
         counts["free_option"] = NONE
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
-        depth = 2 if model.discount == 0 else int(min(np.log(1e-14) / np.log(model.discount) + 2, 1e6))
+        depth = int(min(model.steps_until(1e-14) + 2, 1e6))
         levels = build_levels(space, self._level_values(space, n_levels), tiny, trifle)
         self.parts = Search(
             space=space,
@@ -162,7 +162,7 @@ class PointBasedSearch:
         finite = f.corner[np.isfinite(f.corner)]
         highest, lowest = float(finite.max()), float(blind.min())
         largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + self._largest_allowance
-        return 4 * SAME * (highest - min(lowest, highest) + largest) / (1 - self.model.discount)
+        return 4 * SAME * (highest - min(lowest, highest) + largest) / self.model.fade
 
     @property
     def late(self) -> float:
@@ -316,6 +316,12 @@ class PointBasedSearch:
                 break
             self._make_room()
 
+    def _most_spent(self, space: Space, discount: float | FloatArray) -> FloatArray:
+        """The most that any policy can spend from any belief, [K]."""
+        each = np.full(self.model.n_costs, discount)
+        most = largest_sure_costs(space.peak, space.seen_ptr, space.seen_class, each)
+        return np.maximum(most[self.classes.reachable].max(axis=0), 1e-300)
+
     def _tiny(self) -> tuple[FloatArray, FloatArray]:
         """The least level of each cost, and what is a trifle there; NaN where that would be no trifle."""
         tiny = np.where(self.limited & (self.budget > 0), _TINY * self.budget, np.nan)
@@ -330,7 +336,7 @@ class PointBasedSearch:
                 continue
             of_states = np.unique(self.ordered.cost[k])
             costs = of_states if of_states.size <= _STEP_COSTS else np.unique(x.floor[..., k])[:_STEP_COSTS]
-            values = level_values(self.budget[k], costs, self.model.discount, self.cap[k], n)
+            values = level_values(self.budget[k], costs, float(self.model.cost_discount[k]), self.unlimited[k], n)
             tiny = _TINY * self.budget[k]
             found.append(np.concatenate([[tiny], values[values > tiny]]))
         return found

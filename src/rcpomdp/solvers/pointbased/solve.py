@@ -62,7 +62,7 @@ def solve_noisy(
     best = search.best_option
     option = best if best != NONE else search.thriftiest_option
     policy, sure = plan_set(search, option), search.parts.options.sure[option]
-    admissible, most = best != NONE, model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
+    admissible, most = best != NONE, model.most_spent
     # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
     reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
     return outcome(

@@ -28,9 +28,13 @@ def build_space(
     least_cost: FloatArray,
     budget: FloatArray,
     cap: FloatArray,
+    most: FloatArray,
     merge: bool = True,
 ) -> a.Space:
-    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``budget [K]``, inf: unlimited."""
+    """The space of a model whose states are in class order; ``gain [rows, S, A]``, ``budget [K]``, inf: unlimited.
+
+    ``cap`` and ``most [K]`` are the most that any policy spends, discounted by γ and by β.
+    """
     m, n_classes = model.arrays, classes.n_classes
     class_of = np.repeat(np.arange(n_classes, dtype=np.int32), classes.sizes)
     seen_ptr = np.zeros(n_classes * model.n_actions + 1, dtype=np.int64)
@@ -42,7 +46,7 @@ def build_space(
         np.ascontiguousarray(np.moveaxis(bound.reduceat(m.cost, classes.start[:-1], axis=1), 0, 2))
         for bound in (np.maximum, np.minimum)
     )
-    limited = budget < cap
+    limited = np.isfinite(budget)
     return a.Space(
         model=m,
         discount=model.discount,
@@ -57,7 +61,8 @@ def build_space(
         least_cost=least_cost,
         limited=limited.astype(np.int64),
         cap=cap,
-        worst=float(gain[0].min() / (1 - model.discount)) - 1.0,
+        unlimited=most,
+        worst=float(gain[0].min() / model.fade) - 1.0,
         varies=bool((peak != floor)[classes.reachable][..., limited].any()),
         merge=bool(merge),
     )
@@ -171,7 +176,7 @@ def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
     n_plans, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
     n_values = int(sizes.sum()) * n_actions * rows
     vectors = blind_vectors(model, x.gain)  # [A, rows, S]
-    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.discount)  # [n_classes, A, K]
+    sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.cost_discount)  # [n_classes, A, K]
 
     pair = np.arange(n_plans)
     info = np.empty(n_plans + _ROOM, dtype=a.PLAN)

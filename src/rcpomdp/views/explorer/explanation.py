@@ -240,7 +240,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
             broken = step, int(over.argmax())
         if step < len(way.history):
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
-            left, room = left_after(left, spent, model.discount), left_after(room, 0.0, model.discount)
+            left, room = left_after(left, spent, model.cost_discount), left_after(room, 0.0, model.cost_discount)
     node = graph.roots[-1]
     keeps = _keeps(risks(graph), node, left + room)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
