@@ -1,9 +1,10 @@
 """Random small models, solved by ARCS and by a brute force that shares no code with the package. Counts disagreements.
 
-    python benchmarks/oracle.py [--models 10000] [--seconds 10] [--from SEED] [--workers 2] [--nodes 20000]
+    python benchmarks/oracle.py [--models 10000] [--seconds 10] [--from SEED] [--workers 2] [--nodes 20000] [--kinds]
 
-Model and budget are functions of the seed. A node of the brute force is a belief and what was spent on the way to it,
-in the root's units: ``W' = W + γ^t C(b, a)``; equal nodes of one depth are one. Those that matter most to the bounds
+Model and budget are functions of the seed; with ``--kinds`` costs have discounts of their own, from γ to 1, steps have
+limits, and the process may be over after one to six steps, then also with γ = 1. A node of the brute force is a belief
+and what was spent on the way to it, in the root's units: ``W' = W + β^t C(b, a)``; equal nodes of one depth are one. Those that matter most to the bounds
 at the root are expanded first. At a leaf at most the fast informed bound of ``R − λC`` and λ times what is left can be
 had, for the best of some λ, and nothing if the least expected cost exceeds the budget; at least what the best of some
 policies over supports earns that surely keeps it. Whatever spends the budget but for rounding (1e-12 of it) must be
@@ -57,6 +58,9 @@ class Model(NamedTuple):
     start: Array  # [S]
     discount: float
     budget: Array  # [K]
+    beta: Array  # [K] discount of each cost
+    step_limit: Array  # [K] the most that a step may cost
+    horizon: int  # steps until it is over; 0: it never is
     kind: str  # how the budget and the costs were drawn
 
     @property
@@ -68,8 +72,8 @@ class Model(NamedTuple):
 # Random models
 
 
-def draw(seed: int) -> Model:
-    """The model of a seed."""
+def draw(seed: int, kinds: bool = False) -> Model:
+    """The model of a seed; with `kinds` one whose costs count in ways of their own."""
     rng = np.random.default_rng(seed)
     n, m, o = int(rng.integers(2, 7)), int(rng.integers(2, 5)), int(rng.integers(1, 5))
     k = int(rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15]))
@@ -101,10 +105,30 @@ def draw(seed: int) -> Model:
     start = np.zeros(n)
     support = rng.permutation(n)[: rng.integers(1, n + 1)]
     start[support] = _simplex(rng, len(support))
-    model = Model(T, Z, R, C, start, float(rng.choice(DISCOUNTS)), np.full(k, np.inf), "")
+    if rng.random() < 0.3:  # costs that are the same but for rounding
+        C = C * (1 + rng.integers(-1, 2, C.shape) * 2.0**-52)
+    gamma = float(rng.choice(DISCOUNTS))
+    none = np.full(k, np.inf)
+    model = Model(T, Z, R, C, start, gamma, none, np.full(k, gamma), none, 0, "")
+    if kinds:
+        model = _of_a_kind(rng, model)
     chosen = str(rng.choice(BUDGETS, p=BUDGET_CHANCES))
     kind = ", ".join([f"{chosen} budget", "varying" if varying else "class-wide", "free" if free else "no free action"])
     return model._replace(budget=_budget(rng, model, chosen), kind=kind)
+
+
+def _of_a_kind(rng: np.random.Generator, model: Model) -> Model:
+    """The model with a horizon, discounts of costs, limits of steps, or several of these."""
+    gamma, k = model.discount, len(model.C)
+    horizon = int(rng.integers(1, 7)) if rng.random() < 0.5 else 0
+    if horizon and rng.random() < 0.4:
+        gamma = 1.0
+    beta = np.array([float(rng.choice([gamma, rng.uniform(gamma, 1), 1.0])) for _ in range(k)])
+    limit = np.full(k, np.inf)
+    if rng.random() < 0.3:
+        limited = rng.random(k) < 0.7
+        limit = np.where(limited, rng.choice([0.0, 0.31, 1.0, 1.3, 2.0, float(rng.uniform(0, 2))], k), np.inf)
+    return model._replace(discount=gamma, beta=beta, step_limit=limit, horizon=horizon)
 
 
 def _row(rng: np.random.Generator, width: int, density: float, sure: float) -> Array:
@@ -129,14 +153,17 @@ def _budget(rng: np.random.Generator, model: Model, chosen: str) -> Array:
         return np.where((np.arange(k) == 0) | (rng.random(k) < 0.5), 0.0, rng.uniform(0, 5, k))
     if chosen == "unlimited":
         return np.full(k, np.inf)
+    most = model.C.max(axis=(1, 2)) * min(1 / (1 - model.discount) if model.discount < 1 else 10, 10)
+    if model.horizon or not np.isfinite(model.step_limit).all() or (model.beta == 1).any():
+        budget: Array = most * rng.uniform(0, 1, k) * (0.5 if chosen == "below" else 1.0)
+        return np.where(rng.random(k) < 0.5, np.ceil(budget), budget)
     low, high = least_budgets(model)
     if chosen == "least":
         # Budgets of costs that are kept apart need not be kept together.
         return np.append(high[:1], high[1:] * rng.choice([1.0, 1.5, 4.0], k - 1))
     if chosen == "below":
         return np.where(np.arange(k) == 0, low * (1 - 1e-6), high * 2 + 1)
-    most = model.C.max(axis=(1, 2)) * min(1 / (1 - model.discount), 10)
-    budget: Array = high + rng.uniform(0, 1, k) * np.maximum(most - high, 0.1)
+    budget = high + rng.uniform(0, 1, k) * np.maximum(most - high, 0.1)
     return budget
 
 
@@ -164,9 +191,11 @@ def leaves(model: Model) -> Leaves:
     directions = [*np.eye(k), np.ones(k)] if k > 1 else [np.ones(1)]
     prices = np.unique([np.zeros(k), *(p * d * unit for p in PRICES for d in directions)], axis=0)
     gain = model.R[None] - np.einsum("lk,ksa->lsa", prices, model.C)  # [L, S, A]
-    informed = np.repeat(gain.max(axis=(1, 2))[:, None] / (1 - gamma), m * n, axis=1).reshape(-1, m, n)
+    most = gain.max(axis=(1, 2))
+    most = np.maximum(most, 0.0) * model.horizon if model.horizon else most / (1 - gamma)
+    informed = np.repeat(most[:, None], m * n, axis=1).reshape(-1, m, n)
     rows = joint.reshape(-1, n)
-    for _ in range(SWEEPS):
+    for _ in range(0 if model.horizon else SWEEPS):
         ahead = (rows @ informed.reshape(-1, n).T).reshape(m, -1, n, len(prices), m).max(axis=4).sum(axis=1)
         after = np.minimum(informed, gain.transpose(0, 2, 1) + gamma * ahead.transpose(2, 0, 1))
         done = np.abs(after - informed).max() <= 1e-9 * spread
@@ -174,8 +203,10 @@ def leaves(model: Model) -> Leaves:
         if done:
             break
     least = np.zeros((k, n))
-    for _ in range(SWEEPS):
+    for _ in range(0 if model.horizon else SWEEPS):
         least = (model.C + gamma * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
+    if model.horizon:  # its leaves are expanded until it is over
+        return Leaves(prices, informed, least, np.full((1, 1 << n, k), np.inf), np.zeros((1, 1 << n, n)))
     sure, vector = _support_policies(model, joint)
     return Leaves(prices, informed, least, sure, vector)
 
@@ -186,12 +217,13 @@ def _support_policies(model: Model, joint: Array) -> tuple[Array, Array]:
     gamma, k, masks = model.discount, len(model.C), 1 << n
     inside = (np.arange(masks)[:, None] >> np.arange(n)) & 1 == 1  # [2^S, S]
     here = np.where(inside[:, None, :, None], model.C.transpose(2, 1, 0)[None], 0.0).max(axis=2)  # [2^S, A, K]
+    here[(here > model.step_limit).any(axis=2)] = np.inf
     moves = np.einsum("ms,aost->maot", inside.astype(float), joint) > 0
     after = moves @ (1 << np.arange(n))  # [2^S, A, O]; 0 where nothing is observed
     scale = np.where((model.budget > 0) & np.isfinite(model.budget), model.budget, 1.0)
     policies = [np.full(masks, a) for a in range(m)]
     for weights in [*np.eye(k), 1 / scale]:
-        cost = here @ weights
+        cost = np.where(np.isinf(here).any(axis=2), 1e6, np.where(np.isinf(here), 0.0, here) @ weights)
         value = np.zeros(masks)
         for _ in range(SWEEPS):
             q = cost + gamma * value[after].max(axis=2)
@@ -204,7 +236,7 @@ def _support_policies(model: Model, joint: Array) -> tuple[Array, Array]:
     every = np.arange(masks)
     sure, vector = np.zeros((len(policies), masks, k)), np.zeros((len(policies), masks, n))
     for i, action in enumerate(policies):
-        sure[i] = _sure_cost(here[every, action], after[every, action], gamma)
+        sure[i] = _sure_cost(here[every, action], after[every, action], model.beta)
         chain = np.zeros((masks, n, masks, n))
         for o in range(model.Z.shape[2]):
             for mask in range(1, masks):
@@ -215,15 +247,16 @@ def _support_policies(model: Model, joint: Array) -> tuple[Array, Array]:
     return sure, vector
 
 
-def _sure_cost(here: Array, after: Ints, gamma: float) -> Array:
-    """``w = here + γ max_o w``, [2^S, K], from above and zero where no cost can follow."""
+def _sure_cost(here: Array, after: Ints, beta: Array) -> Array:
+    """``w = here + β max_o w``, [2^S, K], from above and zero where no cost can follow."""
     costly = here > 0
     for _ in range(len(here) + 1):
         costly = costly | costly[after].any(axis=1)
-    value: Array = costly * here.max() / (1 - gamma)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value: Array = np.where(costly, here.max() / (1 - beta), 0.0)
     for _ in range(SWEEPS):
-        lower = np.where(costly, np.minimum(value, here + gamma * value[after].max(axis=1)), 0.0)
-        done = (value - lower <= 1e-15 * value).all()
+        lower = np.where(costly, np.minimum(value, here + beta * value[after].max(axis=1)), 0.0)
+        done = ((value == lower) | (lower >= (1 - 1e-15) * np.where(np.isinf(value), np.inf, value))).all()
         value = lower
         if done:
             break
@@ -243,7 +276,7 @@ class Search:
     def __init__(self, model: Model, most: int) -> None:
         self.model, self.leaves, self.most = model, leaves(model), most
         self.allowed, self.forbidden = model.budget * ALLOWED, model.budget * FORBIDDEN
-        self.worst = float(model.R.min()) / (1 - model.discount)
+        self.worst = min(float(model.R.min()), 0.0) * (model.horizon or 1 / (1 - model.discount))
         self.joint = np.einsum("ast,ato->aost", model.T, model.Z)
         (n, m), o, k = model.R.shape, model.Z.shape[2], len(model.C)
         room = most + 1
@@ -311,8 +344,10 @@ class Search:
         """The leaves that follow these nodes of one depth; None if there is no room for them."""
         model, b = self.model, self.belief[nodes]
         cost = np.einsum("ns,ksa->nak", b, model.C)
-        after = self.spent[nodes][:, None] + model.discount**depth * cost
-        fits = (after <= self.forbidden).all(axis=2)
+        after = self.spent[nodes][:, None] + model.beta**depth * cost
+        after = np.where(cost <= model.step_limit * ALLOWED, after, np.maximum(after, self.allowed * (1 + 1e-10) + 1e-300))
+        after = np.where(cost <= model.step_limit * FORBIDDEN, after, np.inf)
+        fits = (after <= self.forbidden).all(axis=2) & np.isfinite(after).all(axis=2)
         joint = np.einsum("ns,aost->naot", b, self.joint) * fits[:, :, None, None]
         chance = joint.sum(axis=3)
         at = np.nonzero(chance)
@@ -345,9 +380,13 @@ class Search:
     def _bound(self, depth: int, nodes: Ints) -> None:
         """Bounds of leaves."""
         nodes = nodes[~self.expanded[nodes]]
-        b, spent, weight, found = self.belief[nodes], self.spent[nodes], self.model.discount**depth, self.leaves
+        b, spent, weight, found = self.belief[nodes], self.spent[nodes], self.model.beta**depth, self.leaves
+        if self.model.horizon and depth == self.model.horizon:
+            self.low[nodes], self.high[nodes] = 0.0, 0.0
+            self.expanded[nodes] = True
+            return
         counted = np.isfinite(self.model.budget)
-        left = np.maximum(self.forbidden - spent, 0.0)[:, counted] / weight
+        left = np.maximum(self.forbidden - spent, 0.0)[:, counted] / weight[counted]
         high = np.einsum("ns,las->nla", b, found.informed).max(axis=2) + left @ found.prices[:, counted].T
         needed = spent + weight * (b @ found.least.T) * (1 - 1e-12)
         # A bound below what every policy earns says that none keeps the budget.
@@ -356,21 +395,23 @@ class Search:
         mask = _masks(b)
         sure = spent + weight * found.sure[:, mask]  # [P, n, K]
         earned = np.einsum("ns,pns->pn", b, found.vector[:, mask])
-        self.low[nodes] = np.where((sure <= self.allowed).all(axis=2), earned, -np.inf).max(axis=0)
+        self.low[nodes] = np.where(((sure <= self.allowed) & np.isfinite(sure)).all(axis=2), earned, -np.inf).max(axis=0)
 
     def _back_up(self) -> None:
         """``max_a R + γ Σ_o p V`` of all expanded nodes, from the deepest on."""
         gamma = self.model.discount
-        for layer in reversed(self.layers):
+        for depth, layer in reversed(list(enumerate(self.layers))):
             nodes = np.fromiter(layer.values(), dtype=np.int64)
             nodes = nodes[self.expanded[nodes]]
+            if self.model.horizon and depth == self.model.horizon:
+                continue  # it is over
             if not len(nodes):
                 continue
             child, chance, here = self.child[nodes], self.chance[nodes], self.belief[nodes] @ self.model.R
 
             def ahead(value: Array, limit: Array, nodes: Ints, child: Ints, chance: Array, here: Array) -> Array:
                 after = np.where(chance > 0, chance, 1.0) * np.where(chance > 0, value[child], 0.0)
-                fits = (self.after[nodes] <= limit).all(axis=2)
+                fits = ((self.after[nodes] <= limit) & np.isfinite(self.after[nodes])).all(axis=2)
                 return np.where(fits, here + gamma * after.sum(axis=2), -np.inf)
 
             low = ahead(self.low, self.allowed, nodes, child, chance, here)
@@ -381,7 +422,7 @@ class Search:
 
 def least_budgets(model: Model, most: int = 2000) -> tuple[Array, Array]:
     """Bounds on the least budget that suffices of each cost alone, [K] each, by layers of beliefs."""
-    gamma, k = model.discount, len(model.C)
+    k = len(model.C)
     known = leaves(model)
     joint = np.einsum("ast,ato->aost", model.T, model.Z)
     layers: list[tuple[Array, Ints, NDArray[np.bool_]]] = []
@@ -404,7 +445,7 @@ def least_budgets(model: Model, most: int = 2000) -> tuple[Array, Array]:
     high = known.sure[:, _masks(belief)].min(axis=0)
     for cost, child, possible in layers[::-1]:
         low, high = (
-            (cost + gamma * np.where(possible[..., None], value[child], 0.0).max(axis=2)).min(axis=1)
+            (cost + model.beta * np.where(possible[..., None], value[child], 0.0).max(axis=2)).min(axis=1)
             for value in (low, high)
         )
     return low.reshape(-1, k)[0], high.reshape(-1, k)[0]
@@ -428,15 +469,17 @@ class Finding(NamedTuple):
     status: str
 
 
-def examine(seed: int, seconds: float, nodes: int) -> Finding:
+def examine(seed: int, seconds: float, nodes: int, kinds: bool = False) -> Finding:
     """Solve the model of a seed twice, and compare."""
     import rcpomdp as rc
 
-    model = draw(seed)
+    model = draw(seed, kinds)
     search = Search(model, nodes)
     low, high = search.run(0.1 * CLOSED)
     closed_by_force = search.gap <= CLOSED
     what = f"{model.sizes}, γ {model.discount}, {model.kind}, ĉ {', '.join(f'{c:.6g}' for c in model.budget)}"
+    if kinds:
+        what += f", β {model.beta.round(4).tolist()}, steps {model.step_limit.tolist()}, horizon {model.horizon}"
     given = rc.CPOMDP(
         transition=model.T,
         observation=model.Z,
@@ -445,6 +488,9 @@ def examine(seed: int, seconds: float, nodes: int) -> Finding:
         initial_belief=model.start,
         discount=model.discount,
         budget=model.budget,
+        cost_discount=model.beta,
+        step_limit=model.step_limit,
+        horizon=model.horizon or None,
     )
     try:
         r = rc.solve(given, "arcs", time_limit=seconds)
@@ -452,7 +498,7 @@ def examine(seed: int, seconds: float, nodes: int) -> Finding:
         fault = f"error: {type(error).__name__}: {error}"
         return Finding(seed, what, (fault,), False, closed_by_force, low, high, np.nan, np.nan, "error")
     infeasible = r.status == "infeasible"
-    faults = list(_contradictions(r, low, high, 1e-8 * (1 + float(np.abs(model.R).max()) / (1 - model.discount))))
+    faults = list(_contradictions(r, low, high, 1e-8 * (1 + float(np.abs(model.R).max()) / given.fade)))
     if not infeasible and r.lower > -np.inf:
         try:
             checked = rc.verify(given, r.policy, r.summary())
@@ -493,13 +539,15 @@ def main() -> None:
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="SEED", help="the first seed")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--nodes", type=int, default=20_000, help="of the brute force")
+    parser.add_argument("--kinds", action="store_true", help="discounts of costs, limits of steps, horizons")
     given = parser.parse_args()
     findings: list[Finding] = []
     began = time.monotonic()
     seeds = range(given.first, given.first + given.models)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(given.workers, context) as pool:
-        tasks = pool.map(examine, seeds, [given.seconds] * len(seeds), [given.nodes] * len(seeds))
+        n = len(seeds)
+        tasks = pool.map(examine, seeds, [given.seconds] * n, [given.nodes] * n, [given.kinds] * n)
         for found in tasks:
             findings.append(found)
             for fault in found.faults:

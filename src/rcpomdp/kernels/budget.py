@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._types import FloatArray
-from .arrays import ModelArrays
 from .jit import inner
 
 
@@ -21,12 +20,3 @@ class CostRules(NamedTuple):
 def left_after(d: float, cost: float, discount: float) -> float:
     """The rest of a budget, below 0 if it is overspent; without a future (β = 0) the units stay as they are."""
     return (d - cost) / discount if discount > 0.0 else d - cost
-
-
-@inner
-def has_step_limits(model: ModelArrays) -> bool:
-    """True if some cost has a limit for single steps."""
-    for k in range(model.step_limit.size):  # noqa: SIM110 - compiled code has no any()
-        if model.step_limit[k] < float("inf"):
-            return True
-    return False

@@ -16,7 +16,7 @@ import numpy as np
 from ..._types import AnyArray, FloatArray, IntArray
 from ..belief_graph.plans import Plans, product
 from ..belief_graph.store import NONE, Space, Store
-from ..budget import CostRules, has_step_limits, left_after
+from ..budget import CostRules, left_after
 from ..jit import inner
 from .levels import Bounds, Levels, LevelScratch
 
@@ -163,10 +163,12 @@ def add_leaf(space: Space, store: Store, plans: Plans, belief_plans: BeliefPlans
     rows = space.gain.shape[0]
     for row in range(rows - belief_plans.total.shape[1], rows):  # reward and costs come last
         belief_plans.total[new, row - rows + belief_plans.total.shape[1]] = product(space, store, plans, i, plan, row)
+    may_forbid = False  # an infinite sure cost may be that of a step which some cost forbids
     for k in range(belief_plans.limited.size):
-        # What is never expected is never spent, whatever other states of the class would cost. With step limits an
-        # infinite sure cost may be that of a step which another cost forbids.
-        spends = belief_plans.total[new, 1 + k] > 0.0 or has_step_limits(space.model)
+        may_forbid = may_forbid or (space.model.step_limit[k] < np.inf and belief_plans.total[new, 1 + k] > 0.0)
+    for k in range(belief_plans.limited.size):
+        # What is never expected is never spent, whatever other states of the class would cost.
+        spends = belief_plans.total[new, 1 + k] > 0.0 or may_forbid
         belief_plans.sure[new, k] = plans.sure[plan, k] if spends else 0.0
     belief_plans.info[new].belief = i
     belief_plans.info[new].action = NONE

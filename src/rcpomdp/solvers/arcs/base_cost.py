@@ -31,8 +31,7 @@ def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
     True
     """
     least = model.cost.min(axis=(1, 2), initial=np.inf)
-    # Undiscounted it would add up for ever; and a limit for single steps is one for all of a step's cost.
-    counts = np.isfinite(least) & (model.cost_discount < 1) & ~np.isfinite(model.step_limit).any()
+    counts = np.isfinite(least) & (model.cost_discount < 1)  # else it would add up for ever
     base = np.where(counts, least, 0.0)
     total: FloatArray = base / np.where(counts, 1 - model.cost_discount, 1.0)
     if not total.any():
@@ -46,7 +45,8 @@ def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
         return model, np.zeros(model.n_costs)
     beyond = model.cost - base[:, None, None]
     beyond[beyond <= _SAME * base[:, None, None]] = 0.0
-    return model._changed(arrays=model.arrays._replace(cost=beyond), budget=rest), total
+    arrays = model.arrays._replace(cost=beyond, step_limit=model.arrays.step_limit - base)
+    return model._changed(arrays=arrays, budget=rest, step_limit=model.step_limit - base), total
 
 
 def with_base_cost(result: Result, model: CPOMDP, total: FloatArray) -> Result:

@@ -41,9 +41,10 @@ def with_free_actions(model: CPOMDP) -> CPOMDP:
         always[cls] &= here
         never[cls] &= ~here
     cost = model.cost.copy()
-    cost[nothing] = np.where(never[class_of], 1.0, np.where(always[class_of], 0.0, cost[nothing]))
+    out = never[class_of] & ~model.terminal[:, None]  # what is over stays over
+    cost[nothing] = np.where(out, 1.0, np.where(always[class_of], 0.0, cost[nothing]))
     low, high = float(model.reward.min()), float(model.reward.max())
-    reward = np.where(never[class_of], low - (high - low) / model.fade, model.reward)
+    reward = np.where(out, low - (high - low) / model.fade, model.reward)
     return model._changed(arrays=model.arrays._replace(cost=cost, reward=reward))
 
 

@@ -183,8 +183,9 @@ class BudgetSearch:
     @property
     def thriftiest_belief_plan(self) -> int:
         """The belief plan that may spend the least share of the budget, or NONE."""
-        c, budget = self.belief_plans, np.maximum(self.budget, 1e-300)
-        share = {i: float((c.sure[i] / budget)[self.limited].max(initial=0.0)) for i in self.root_belief_plans}
+        c, limited = self.belief_plans, self.limited
+        budget = np.maximum(self.budget[limited], 1e-300)
+        share = {i: float((c.sure[i][limited] / budget).max(initial=0.0)) for i in self.root_belief_plans}
         return min(share, key=lambda i: share[i], default=NONE)
 
     # Search

@@ -41,6 +41,7 @@ from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsOptions, BudgetSearch
+from .step_limits import with_some_budget, without_that_budget
 from .storage import most_spent
 
 VARIANTS = ("levels", "paper")
@@ -108,12 +109,16 @@ def arcs(
     clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
+        if model.has_step_limits and not np.isfinite(model.budget).any():
+            raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
         return _with_expected_costs(found, model, seed)
-    rest, base = without_base_cost(model)
+    told = with_some_budget(model)
+    rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-    return _with_expected_costs(with_base_cost(without_certain_ends(found, rest, ends), model, base), model, seed)
+    found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
+    return _with_expected_costs(without_that_budget(found, model), model, seed)
 
 
 def _check_paper(model: CPOMDP) -> None:
