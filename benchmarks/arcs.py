@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import rcpomdp as rc
 from rcpomdp.experiments import suites
-from rcpomdp.solvers.arcs.search import ArcsOptions
+from rcpomdp.solvers.arcs.search import ArcsSwitches
 from rcpomdp.solvers.arcs.solve import load_kernels
 
 
@@ -105,8 +105,8 @@ def paper(seconds: float = 300) -> None:
         )
 
 
-IDEAS: dict[str, ArcsOptions] = {"all": ArcsOptions()} | {
-    name: ArcsOptions.of(off) for name, off in suites.IDEAS.items()
+IDEAS: dict[str, ArcsSwitches] = {"all": ArcsSwitches()} | {
+    name: ArcsSwitches.of(off) for name, off in suites.IDEAS.items()
 }
 
 
@@ -114,10 +114,10 @@ def ideas(seconds: float = 10) -> None:
     cases = [TABLE[i] for i in (1, 3, 5, 6, 7)]
     print(f"gap (lower, seconds) with each idea switched off, {seconds:g} s at most")
     print(f"{'':16s}" + "".join(f"{label(row) + f' {row.budget:g}':>28s}" for row in cases))
-    for name, options in IDEAS.items():
+    for name, switches in IDEAS.items():
         cells = []
         for row in cases:
-            r = rc.solve(model_of(row), "arcs", epsilon=row.gap, time_limit=seconds, options=options)
+            r = rc.solve(model_of(row), "arcs", epsilon=row.gap, time_limit=seconds, switches=switches)
             cells.append(f"{r.gap:10.4f} ({r.lower:8.3f}, {r.seconds:5.2f})")
         print(f"{name:16s}" + "".join(cells), flush=True)
 

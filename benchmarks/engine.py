@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import rcpomdp as rc
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSwitches, Engine, Objective
 from rcpomdp.solvers.sarsop import sarsop
 
 IDEAS = {
@@ -76,8 +76,10 @@ def ideas(problems: list[str], seconds: float) -> None:
     """Bounds after the same time of one processor, with one idea switched at a time."""
     for name in problems:
         model = rc.problems.make(name, **({"start": (1, 1)} if name in {"rs-5-7", "rs-7-8"} else {}))
-        for idea, options in IDEAS.items():
-            engine = Engine(model, Objective(1.0, 0.0 * model.budget), EngineOptions(**options), memory_limit=6e9)
+        for idea, switches in IDEAS.items():
+            engine = Engine(
+                model, Objective(1.0, 0.0 * model.budget), BeliefGraphSwitches(**switches), memory_limit=6e9
+            )
             started = time.process_time()
             while time.process_time() - started < seconds and not engine.out_of_memory and engine.gap > 1e-3:
                 engine.search(1e-3, 3_000_000)
@@ -105,7 +107,7 @@ def profile(seconds: float) -> None:
     """Where the work goes, in elementary steps, at the same bounds: all ideas, and without the two best."""
     model = rc.problems.make("rs-5-7", start=(1, 1))
     for idea in ("all", "no classes", "no rays"):
-        engine = Engine(model, Objective(1.0, 0.0 * model.budget), EngineOptions(**IDEAS[idea]))
+        engine = Engine(model, Objective(1.0, 0.0 * model.budget), BeliefGraphSwitches(**IDEAS[idea]))
         started = time.perf_counter()
         while time.perf_counter() - started < seconds and engine.gap > 1.0:
             engine.search(1.0, 3_000_000)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import rcpomdp as rc
 import reference
 from rcpomdp.solvers import SOLVERS, Result, TracePoint, clock
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSwitches, Engine, Objective
 from rcpomdp.solvers.sarsop import sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
 
@@ -235,15 +235,15 @@ def test_bounds_scale_with_the_rewards(scale: float) -> None:
 
 def test_every_option_may_be_switched() -> None:
     model = rc.problems.make("tiger", discount=0.95)
-    for options in (
-        EngineOptions(rays=False),
-        EngineOptions(sawtooth=False),
-        EngineOptions(classes=False, fib=False),
-        EngineOptions(lazy_actions=False, forget=False),
-        EngineOptions(share=0.0, wide_share=0.0),
-        EngineOptions(share=0.9, wide_share=0.9),
+    for switches in (
+        BeliefGraphSwitches(rays=False),
+        BeliefGraphSwitches(sawtooth=False),
+        BeliefGraphSwitches(classes=False, fib=False),
+        BeliefGraphSwitches(lazy_actions=False, forget=False),
+        BeliefGraphSwitches(share=0.0, wide_share=0.0),
+        BeliefGraphSwitches(share=0.9, wide_share=0.9),
     ):
-        result = sarsop(model, epsilon=0.01, options=options)
+        result = sarsop(model, epsilon=0.01, switches=switches)
         assert result.status == "optimal"
         assert 19.3600 <= result.lower <= 19.3721
         assert 19.3711 <= result.upper <= 19.3821

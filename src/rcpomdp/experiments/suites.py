@@ -58,7 +58,7 @@ EXTENDED = (CE, TIGHT_TIGER, TIGER, CRS_4_4, CRS_5_7, CRS_7_8, CRS_11_11, TUNNEL
 UNCONSTRAINED = (CE, TIGER, TUNNELS, CRS_4_4, CRS_5_7)
 UNLIMITED = 1000.0  # a budget that no policy can spend
 
-# Ideas of ARCS switched off one at a time, as `solvers.arcs.search.ArcsOptions` has them, and the gap to reach.
+# Ideas of ARCS switched off one at a time, as `solvers.arcs.search.ArcsSwitches` has them, and the gap to reach.
 IDEAS: dict[str, dict[str, Any]] = {
     "no levels": {"levels": 1},
     "no relaxation": {"relaxation": False},
@@ -214,7 +214,7 @@ def _ablation() -> list[Cell]:
     made = []
     for place, gap in ABLATION:
         variants: dict[str, dict[str, Any]] = {"ARCS": {}}
-        variants |= {f"ARCS, {idea}": {"options": off} for idea, off in IDEAS.items()}
+        variants |= {f"ARCS, {idea}": {"switches": off} for idea, off in IDEAS.items()}
         variants[AS_PUBLISHED] = {"variant": "paper"}
         for algorithm, options in variants.items():
             made.append(_cell("ablation", place, algorithm, {"epsilon": gap, **options}, ABLATION_LIMIT, runs=0))

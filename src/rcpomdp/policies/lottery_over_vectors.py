@@ -16,7 +16,7 @@ from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
-from ..model.budget import left_after
+from ..model.remaining_budget import left_after
 from ..model.validation import real_array
 from ..views import notebook
 from .base import whole_numbers
@@ -91,10 +91,10 @@ class BudgetedAlphaPolicy:
         action = choices[-1][0]
         if len(choices) > 1:
             u = np.random.default_rng((key, step)).random()
-            for option, weight in choices:
+            for choice, weight in choices:
                 u -= weight
                 if u < 0:
-                    action = option
+                    action = choice
                     break
         return BudgetedState(belief, left, action, step, key)
 

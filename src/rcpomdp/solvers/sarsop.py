@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..model import CPOMDP
-from .belief_graph.search import Engine, EngineOptions, Objective
+from .belief_graph.search import BeliefGraphSwitches, Engine, Objective
 from .checks import check_common
 from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
@@ -46,7 +46,7 @@ def sarsop(
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
-    options: EngineOptions | None = None,
+    switches: BeliefGraphSwitches | None = None,
     warm_start: Engine | None = None,
 ) -> Result:
     """Solve the POMDP; budgets play no part.
@@ -60,7 +60,7 @@ def sarsop(
     memory_limit : bytes that beliefs and plans may take
     seed : of nothing, for there are no random choices
     progress : called with the bounds now and then
-    options : ideas of the search that can be switched off
+    switches : ideas of the search that can be switched off
     warm_start : an engine of the same model (`Result` of an earlier call keeps none; make one with `Engine`), whose
         beliefs and plans are used again for this objective
 
@@ -74,7 +74,7 @@ def sarsop(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
     clock = Clock(time_limit)
-    engine = _engine(model, goal.objective, options, memory_limit, warm_start, clock)
+    engine = _engine(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
     trace = [_point(engine, goal, 0.0)]
     try:
@@ -99,13 +99,13 @@ def sarsop(
 def _engine(
     model: CPOMDP,
     objective: Objective,
-    options: EngineOptions | None,
+    switches: BeliefGraphSwitches | None,
     memory_limit: float,
     warm_start: Engine | None,
     clock: Clock,
 ) -> Engine | PointBasedSearch:
     """The search that suits the model, or the one to start from."""
-    if warm_start is None and options is None and may_be_noisy(model):
+    if warm_start is None and switches is None and may_be_noisy(model):
         with clock.stopped():
             point_based.load_kernels()
         if is_noisy(model):
@@ -113,7 +113,7 @@ def _engine(
     with clock.stopped():
         load_kernels()
     if warm_start is None:
-        return Engine(model, objective, options, memory_limit)
+        return Engine(model, objective, switches, memory_limit)
     if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
         raise InputError("the engine to start from was made for another model")
     warm_start.memory_limit, warm_start.out_of_memory = memory_limit, False

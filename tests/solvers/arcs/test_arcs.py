@@ -23,8 +23,8 @@ from rcpomdp.solvers import Result, TracePoint, clock
 from rcpomdp.solvers.arcs.levels import level_values
 from rcpomdp.solvers.arcs.multipliers import dual_multipliers
 from rcpomdp.solvers.arcs.online import OnlinePolicy
-from rcpomdp.solvers.arcs.search import ArcsOptions, BudgetSearch
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.arcs.search import ArcsSwitches, BudgetSearch
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSwitches, Engine, Objective
 from strategies import Dense, random_belief, random_model
 from work import AMPLE, stop_after
 
@@ -172,20 +172,20 @@ def binds(case: Dense) -> bool:
 
 
 SWITCHES = {
-    "one level": ArcsOptions(levels=1, most_levels=1),
-    "few levels": ArcsOptions(levels=1),
-    "relaxation": ArcsOptions(relaxation=False),
-    "multipliers": ArcsOptions(multipliers=False),
-    "needs": ArcsOptions(needs=False),
-    "monotone": ArcsOptions(monotone=False),
-    "leaves": ArcsOptions(leaves=False),
-    "unconstrained_leaves": ArcsOptions(unconstrained_leaves=False),
-    "sawtooth": ArcsOptions(sawtooth=True),
-    "rays": ArcsOptions(engine=EngineOptions(rays=False)),
-    "classes": ArcsOptions(engine=EngineOptions(classes=False)),
-    "merge": ArcsOptions(engine=EngineOptions(merge=False)),
-    "lazy_actions": ArcsOptions(engine=EngineOptions(lazy_actions=False)),
-    "fib": ArcsOptions(engine=EngineOptions(fib=False)),
+    "one level": ArcsSwitches(levels=1, most_levels=1),
+    "few levels": ArcsSwitches(levels=1),
+    "relaxation": ArcsSwitches(relaxation=False),
+    "multipliers": ArcsSwitches(multipliers=False),
+    "needs": ArcsSwitches(needs=False),
+    "monotone": ArcsSwitches(monotone=False),
+    "leaves": ArcsSwitches(leaves=False),
+    "unconstrained_leaves": ArcsSwitches(unconstrained_leaves=False),
+    "sawtooth": ArcsSwitches(sawtooth=True),
+    "rays": ArcsSwitches(engine=BeliefGraphSwitches(rays=False)),
+    "classes": ArcsSwitches(engine=BeliefGraphSwitches(classes=False)),
+    "merge": ArcsSwitches(engine=BeliefGraphSwitches(merge=False)),
+    "lazy_actions": ArcsSwitches(engine=BeliefGraphSwitches(lazy_actions=False)),
+    "fib": ArcsSwitches(engine=BeliefGraphSwitches(fib=False)),
 }
 
 
@@ -194,7 +194,7 @@ def test_bounds_are_sound_without_each_idea(switch: str) -> None:
     ended = 0
     for seed in binding_seeds(12):
         case = random_case(seed)
-        result = rc.solve(case.model, "arcs", options=SWITCHES[switch], time_limit=2, progress=stop_after(100))
+        result = rc.solve(case.model, "arcs", switches=SWITCHES[switch], time_limit=2, progress=stop_after(100))
         check_bounds(case, result, *optimum(seed))
         check_result(case, result)
         ended += result.status in {"optimal", "infeasible"}
@@ -207,8 +207,8 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
     checked, unvisited = 0, 0
     for seed in binding_seeds(8):
         case = random_case(seed)
-        engine_options = SWITCHES[switch].engine if switch != "all" else EngineOptions()
-        engine = Engine(case.model, Objective(1.0, np.zeros(case.model.n_costs)), engine_options)
+        engine_switches = SWITCHES[switch].engine if switch != "all" else BeliefGraphSwitches()
+        engine = Engine(case.model, Objective(1.0, np.zeros(case.model.n_costs)), engine_switches)
         search = BudgetSearch(engine, SWITCHES.get(switch))
         for trials in (8, 24):
             search.search(1e-3, 10**6, trials)
@@ -532,8 +532,8 @@ def test_acting_on_random_models_keeps_the_budget(seed: int) -> None:
     [
         ({"variant": "level"}, "unknown variant 'level'; did you mean 'levels'? (known: levels, paper)"),
         ({"variant": "xyz"}, "unknown variant 'xyz' (known: levels, paper)"),
-        ({"variant": "paper", "options": ArcsOptions()}, "options and act_time are those of the variant 'levels'"),
-        ({"variant": "paper", "act_time": 0.1}, "options and act_time are those of the variant 'levels'"),
+        ({"variant": "paper", "switches": ArcsSwitches()}, "switches and act_time are those of the variant 'levels'"),
+        ({"variant": "paper", "act_time": 0.1}, "switches and act_time are those of the variant 'levels'"),
         ({"epsilon": -1e-9}, "epsilon must be at least 0, not -1e-09"),
         ({"epsilon": float("nan")}, "epsilon must be at least 0, not nan"),
         ({"epsilon": "small"}, "epsilon must be at least 0, not 'small'"),
@@ -597,7 +597,7 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
     n_costs, gamma = 1 + seed % 3, float(rng.choice([0.5, 0.75, 0.95]))
     case = random_model(rng, 3, 3, 2, n_costs, discount=gamma, cost_density=1.0, budget=rng.uniform(0.2, 1.5, n_costs))
     engine = Engine(case.model, Objective(1.0, np.zeros(n_costs)))
-    levels = BudgetSearch(engine, ArcsOptions(levels=int(rng.choice([4, 16, 64])))).levels
+    levels = BudgetSearch(engine, ArcsSwitches(levels=int(rng.choice([4, 16, 64])))).levels
     some = [levels.value[k, rng.integers(0, levels.n[k], 6)] for k in range(n_costs)]
     spending = np.stack([np.concatenate([[0.0], rng.uniform(0, 2, 5), s[np.isfinite(s)][:3]])[:6] for s in some]).T
     spending = np.ascontiguousarray(spending)

@@ -15,7 +15,7 @@ import reference
 from rcpomdp.kernels.belief_graph.store import NONE
 from rcpomdp.model import beliefs
 from rcpomdp.solvers.belief_graph import search as engine_module
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSwitches, Engine, Objective
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_belief, random_model, rngs
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=120)
@@ -106,8 +106,8 @@ def objectives(draw: st.DrawFn, case: Dense) -> Objective:
     return Objective(1.0, np.array(weights))
 
 
-def variants() -> st.SearchStrategy[EngineOptions]:
-    return st.sampled_from(list(VARIANTS)).map(lambda name: EngineOptions(**VARIANTS[name]))
+def variants() -> st.SearchStrategy[BeliefGraphSwitches]:
+    return st.sampled_from(list(VARIANTS)).map(lambda name: BeliefGraphSwitches(**VARIANTS[name]))
 
 
 def models(discounts: Sequence[float] = DISCOUNTS, n_costs: int | None = None) -> st.SearchStrategy[Dense]:
@@ -118,8 +118,8 @@ def models(discounts: Sequence[float] = DISCOUNTS, n_costs: int | None = None) -
     )
 
 
-def searched(case: Dense, objective: Objective, options: EngineOptions, *, epsilon: float, work: int) -> Engine:
-    engine = Engine(case.model, objective, options)
+def searched(case: Dense, objective: Objective, switches: BeliefGraphSwitches, *, epsilon: float, work: int) -> Engine:
+    engine = Engine(case.model, objective, switches)
     engine.search(epsilon, work)
     return engine
 
@@ -129,12 +129,14 @@ def searched(case: Dense, objective: Objective, options: EngineOptions, *, epsil
 
 @SETTINGS
 @given(st.data(), models(), variants())
-def test_bounds_enclose_the_value_found_by_expansion(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+def test_bounds_enclose_the_value_found_by_expansion(
+    data: st.DataObject, case: Dense, switches: BeliefGraphSwitches
+) -> None:
     objective = data.draw(objectives(case))
     gain = gain_of(case, objective)
     low, high = reference.value_interval(case, gain, case.model.initial_belief)
     loose = reference.tolerance(case, gain)
-    engine = Engine(case.model, objective, options)
+    engine = Engine(case.model, objective, switches)
     for work in (0, 100, 1000, 10_000):
         engine.search(1e-6, work)
         assert engine.lower <= high + loose
@@ -146,7 +148,9 @@ def test_bounds_enclose_the_value_found_by_expansion(data: st.DataObject, case: 
 @given(lively_models((0.5, 0.75)))
 def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None:
     """Both sides are tight, so that little room is left to be wrong in."""
-    engine = searched(case, Objective(1.0, np.zeros(case.model.n_costs)), EngineOptions(), epsilon=1e-3, work=6_000_000)
+    engine = searched(
+        case, Objective(1.0, np.zeros(case.model.n_costs)), BeliefGraphSwitches(), epsilon=1e-3, work=6_000_000
+    )
     found = Found(case, engine)
     points = found.beliefs[:150]
     attained = (points @ reference.point_vectors(found.case, found.gain, points, sweeps=70).T).max(axis=1)
@@ -163,8 +167,8 @@ def test_every_option_gives_bounds_that_move_one_way_and_overlap(data: st.DataOb
     gain = gain_of(case, objective)
     low, high = reference.value_interval(case, gain, case.model.initial_belief)
     loose = reference.tolerance(case, gain)
-    for options in VARIANTS.values():
-        engine = Engine(case.model, objective, EngineOptions(**options))
+    for switches in VARIANTS.values():
+        engine = Engine(case.model, objective, BeliefGraphSwitches(**switches))
         before = np.array([[np.inf, -np.inf]])
         for work in (0, 30, 30, 300, 3000, 10_000):
             engine.search(1e-6, work)
@@ -174,14 +178,14 @@ def test_every_option_gives_bounds_that_move_one_way_and_overlap(data: st.DataOb
             assert (old[:, 1] >= before[:, 1]).all()
             before = now
         low, high = max(low, engine.lower), min(high, engine.upper)
-        assert low <= high + loose, options
+        assert low <= high + loose, switches
 
 
 @settings(SETTINGS, max_examples=40)
 @given(st.data(), lively_models((0.8, 0.95)), variants())
-def test_bounds_hold_at_every_belief(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
+def test_bounds_hold_at_every_belief(data: st.DataObject, case: Dense, switches: BeliefGraphSwitches) -> None:
     """No policy does better than an upper bound at any belief of the store, tips of rays included."""
-    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-5, work=10_000))
+    found = Found(case, searched(case, data.draw(objectives(case)), switches, epsilon=1e-5, work=10_000))
     some = found.beliefs[:: 1 + len(found.beliefs) // 80]
     attained = (found.beliefs @ reference.point_vectors(found.case, found.gain, some, sweeps=60).T).max(axis=1)
     assert (attained <= found.info["upper"] + found.tolerance).all()
@@ -196,7 +200,7 @@ def test_a_model_that_ends_has_tight_bounds_near_discount_one(seed: int) -> None
     rng = np.random.default_rng(seed)
     case = random_model(rng, n_states=5, n_actions=2, n_observations=2, n_terminal=1, discount=NEAR_ONE, density=1.0)
     low, high = reference.value_interval(case, case.R, case.model.initial_belief, size=300)
-    engine = searched(case, Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=1e-3, work=300_000)
+    engine = searched(case, Objective(1.0, np.zeros(1)), BeliefGraphSwitches(), epsilon=1e-3, work=300_000)
     assert engine.lower <= high + 1e-6
     assert engine.upper >= low - 1e-6
     assert abs(engine.upper) < 1e3
@@ -237,10 +241,10 @@ def check_store(found: Found) -> int:
 
 @SETTINGS
 @given(st.data(), models(), variants())
-def test_the_store_is_sound(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
-    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-6, work=5_000))
+def test_the_store_is_sound(data: st.DataObject, case: Dense, switches: BeliefGraphSwitches) -> None:
+    found = Found(case, searched(case, data.draw(objectives(case)), switches, epsilon=1e-6, work=5_000))
     n_rays = check_store(found)
-    assert options.rays or not n_rays
+    assert switches.rays or not n_rays
     assert found.engine.root == 0
     np.testing.assert_array_equal(found.beliefs[0], case.model.initial_belief[found.engine.classes.order])
 
@@ -251,8 +255,10 @@ def test_noisy_models_have_rays_that_mix(least_weight: float) -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         case = random_model(rng, 4, 2, 3, 0, density=1.0, deterministic=0.0, discount=0.9)
-        options = EngineOptions(least_weight=least_weight)
-        n_rays += check_store(Found(case, searched(case, Objective(1.0, np.zeros(0)), options, epsilon=0, work=10_000)))
+        switches = BeliefGraphSwitches(least_weight=least_weight)
+        n_rays += check_store(
+            Found(case, searched(case, Objective(1.0, np.zeros(0)), switches, epsilon=0, work=10_000))
+        )
     assert n_rays > 1000
 
 
@@ -279,7 +285,9 @@ def test_rays_mix_where_a_belief_follows_itself() -> None:
             discount=0.9,
         )
         case = reference.dense(model)
-        found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=1e-4, work=10_000))
+        found = Found(
+            case, searched(case, Objective(1.0, np.zeros(0)), BeliefGraphSwitches(), epsilon=1e-4, work=10_000)
+        )
         n_rays += check_store(found)
     assert n_rays > 500
 
@@ -296,7 +304,7 @@ def test_rays_mix_when_observations_nearly_agree(difference: float) -> None:
         discount=0.9,
     )
     case = reference.dense(model)
-    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=0, work=20_000))
+    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), BeliefGraphSwitches(), epsilon=0, work=20_000))
     assert check_store(found) > 10
     with_ray = np.flatnonzero(found.info["base"] != NONE)
     weight, b = found.info["weight"][with_ray][:, None], found.beliefs
@@ -304,10 +312,10 @@ def test_rays_mix_when_observations_nearly_agree(difference: float) -> None:
     np.testing.assert_allclose(mixed, b[with_ray], rtol=0, atol=2e-11)
 
 
-@pytest.mark.parametrize("options", [{}, {"least_drop": 0.0, "lazy_actions": False}], ids=["as it is", "all points"])
-def test_the_store_survives_growth(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("switches", [{}, {"least_drop": 0.0, "lazy_actions": False}], ids=["as it is", "all points"])
+def test_the_store_survives_growth(switches: dict[str, Any]) -> None:
     case = random_model(np.random.default_rng(0), 4, 2, 3, 1, density=1.0, deterministic=0.0, discount=0.9)
-    engine = Engine(case.model, Objective(1.0, np.zeros(1)), EngineOptions(**options))
+    engine = Engine(case.model, Objective(1.0, np.zeros(1)), BeliefGraphSwitches(**switches))
     room, small = engine.memory, len(engine.store.info)
     engine.search(0, 100_000)
     assert engine.sizes[0] > small
@@ -380,8 +388,10 @@ def check_lists(found: Found) -> None:
 
 @SETTINGS
 @given(st.data(), models(), variants())
-def test_vectors_are_what_the_plan_graph_accumulates(data: st.DataObject, case: Dense, options: EngineOptions) -> None:
-    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-4, work=2000))
+def test_vectors_are_what_the_plan_graph_accumulates(
+    data: st.DataObject, case: Dense, switches: BeliefGraphSwitches
+) -> None:
+    found = Found(case, searched(case, data.draw(objectives(case)), switches, epsilon=1e-4, work=2000))
     check_plans(found)
     check_lists(found)
 
@@ -389,8 +399,8 @@ def test_vectors_are_what_the_plan_graph_accumulates(data: st.DataObject, case: 
 @pytest.mark.parametrize("forget", [True, False])
 def test_idle_plans_leave_the_lists_but_not_the_graph(forget: bool) -> None:
     case = reference.dense(rc.problems.make("tiger", discount=0.95))
-    options = EngineOptions(forget=forget)
-    found = Found(case, searched(case, Objective(1.0, np.zeros(1)), options, epsilon=0.01, work=100_000))
+    switches = BeliefGraphSwitches(forget=forget)
+    found = Found(case, searched(case, Objective(1.0, np.zeros(1)), switches, epsilon=0.01, work=100_000))
     listed, plan = 0, found.engine.plans.newest[0]
     while plan != NONE:
         listed, plan = listed + 1, found.engine.plans.info["older"][plan]
@@ -418,9 +428,9 @@ def sure_costs_hold(found: Found, plan: int, start: np.ndarray, depth: int) -> N
 @SETTINGS
 @given(st.data(), models((0.5, 0.95), n_costs=2), variants(), rngs())
 def test_no_history_exceeds_a_plans_sure_cost(
-    data: st.DataObject, case: Dense, options: EngineOptions, rng: np.random.Generator
+    data: st.DataObject, case: Dense, switches: BeliefGraphSwitches, rng: np.random.Generator
 ) -> None:
-    found = Found(case, searched(case, data.draw(objectives(case)), options, epsilon=1e-4, work=3000))
+    found = Found(case, searched(case, data.draw(objectives(case)), switches, epsilon=1e-4, work=3000))
     engine = found.engine
     sure_costs_hold(found, engine.best_plan, found.beliefs[engine.root], depth=7)
     reachable = [engine.best_plan]
@@ -456,7 +466,7 @@ def test_sure_cost_is_no_maximum_over_trajectories() -> None:
         initial_belief=[0.5, 0.5, 0, 0, 0],
         discount=gamma,
     )
-    engine = searched(reference.dense(model), Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=0, work=1000)
+    engine = searched(reference.dense(model), Objective(1.0, np.zeros(1)), BeliefGraphSwitches(), epsilon=0, work=1000)
     sure = engine.plans.sure[engine.best_plan, 0]
     assert sure >= 0.5 + gamma > max(1, gamma)
     assert sure == pytest.approx(1 + gamma)
@@ -470,8 +480,8 @@ def test_sure_cost_is_no_maximum_over_trajectories() -> None:
 
 @settings(SETTINGS, max_examples=40)
 @given(models((0.5, 0.95), n_costs=2), variants())
-def test_another_objective_on_the_same_engine(case: Dense, options: EngineOptions) -> None:
-    engine = searched(case, Objective(1.0, np.zeros(2)), options, epsilon=1e-4, work=3000)
+def test_another_objective_on_the_same_engine(case: Dense, switches: BeliefGraphSwitches) -> None:
+    engine = searched(case, Objective(1.0, np.zeros(2)), switches, epsilon=1e-4, work=3000)
     for objective in (
         Objective(1.0, np.array([0.5, 2.0])),
         Objective(0.0, np.array([1.0, 0.0])),
@@ -480,7 +490,7 @@ def test_another_objective_on_the_same_engine(case: Dense, options: EngineOption
         gain = gain_of(case, objective)
         loose = reference.tolerance(case, np.concatenate([gain[None], case.R[None], case.C]))
         low, high = reference.value_interval(case, gain, case.model.initial_belief)
-        cold = searched(case, objective, options, epsilon=1e-4, work=3000)
+        cold = searched(case, objective, switches, epsilon=1e-4, work=3000)
         engine.retarget(objective)
         for work in (0, 100, 3000):
             engine.search(1e-4, work)
@@ -499,7 +509,7 @@ def test_another_objective_on_the_same_engine(case: Dense, options: EngineOption
 
 def test_an_engine_without_costs_goes_on_with_its_reward() -> None:
     case = random_model(np.random.default_rng(0), n_costs=0)
-    engine = searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=1000)
+    engine = searched(case, Objective(1.0, np.zeros(0)), BeliefGraphSwitches(), epsilon=1e-3, work=1000)
     before = (engine.lower, engine.upper, engine.sizes)
     engine.retarget(Objective(1.0, np.zeros(0)))
     assert (engine.lower, engine.upper, engine.sizes) == before
@@ -509,7 +519,7 @@ def test_an_engine_without_costs_goes_on_with_its_reward() -> None:
 def test_a_share_of_the_reward_is_an_objective_without_costs(share: float) -> None:
     case = random_model(np.random.default_rng(7), 3, 2, 2, 0, density=1.0, deterministic=0.0, discount=0.5)
     low, high = reference.value_interval(case, case.R, case.model.initial_belief, size=300)
-    engine = searched(case, Objective(share, np.zeros(0)), EngineOptions(), epsilon=1e-3, work=10_000)
+    engine = searched(case, Objective(share, np.zeros(0)), BeliefGraphSwitches(), epsilon=1e-3, work=10_000)
     assert engine.lower <= share * high + 1e-9
     assert engine.upper >= share * low - 1e-9
     assert engine.upper - engine.lower <= 0.1
@@ -572,7 +582,7 @@ def one_of_each(**changes: Any) -> rc.CPOMDP:
 
 def solved(model: rc.CPOMDP, work: int = 100_000) -> Found:
     case = reference.dense(model)
-    engine = searched(case, Objective(1.0, np.zeros(model.n_costs)), EngineOptions(), epsilon=1e-9, work=work)
+    engine = searched(case, Objective(1.0, np.zeros(model.n_costs)), BeliefGraphSwitches(), epsilon=1e-9, work=work)
     found = Found(case, engine)
     check_store(found)
     check_lists(found)
@@ -668,7 +678,7 @@ def test_no_reward_at_all() -> None:
 def test_huge_and_tiny_rewards_are_only_a_matter_of_scale(scale: float) -> None:
     case = random_model(np.random.default_rng(2), 4, 2, 2, 1, density=1.0, deterministic=0.0, discount=0.9)
     scaled = case.model._changed(arrays=case.model.arrays._replace(reward=case.R * scale))
-    plain = searched(case, Objective(1.0, np.zeros(1)), EngineOptions(), epsilon=1e-4, work=20_000)
+    plain = searched(case, Objective(1.0, np.zeros(1)), BeliefGraphSwitches(), epsilon=1e-4, work=20_000)
     other = Engine(scaled, Objective(1.0, np.zeros(1)))
     other.search(1e-4 * scale, 20_000)
     low, high = reference.value_interval(case, case.R, case.model.initial_belief)
@@ -682,7 +692,7 @@ def test_huge_and_tiny_rewards_are_only_a_matter_of_scale(scale: float) -> None:
 def test_five_costs() -> None:
     case = random_model(np.random.default_rng(4), 3, 2, 2, 5, discount=0.9)
     weights = np.array([0.1, 0.0, 2.0, 0.5, 1.0])
-    engine = searched(case, Objective(1.0, weights), EngineOptions(), epsilon=1e-4, work=3000)
+    engine = searched(case, Objective(1.0, weights), BeliefGraphSwitches(), epsilon=1e-4, work=3000)
     found = Found(case, engine)
     check_plans(found)
     sure_costs_hold(found, engine.best_plan, found.beliefs[engine.root], depth=6)
@@ -695,7 +705,7 @@ def test_five_costs() -> None:
 def test_many_observations_and_actions() -> None:
     """More of them than there is room for at first."""
     case = random_model(np.random.default_rng(6), 3, 40, 500, 0, density=1.0, deterministic=0.0, discount=0.5)
-    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), EngineOptions(), epsilon=0.1, work=200_000))
+    found = Found(case, searched(case, Objective(1.0, np.zeros(0)), BeliefGraphSwitches(), epsilon=0.1, work=200_000))
     assert found.engine.sizes[0] > 1024
     check_store(found)
     check_lists(found)

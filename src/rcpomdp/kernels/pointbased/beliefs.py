@@ -74,7 +74,7 @@ def intern(space: Space, beliefs: Beliefs, counts: AnyArray, state: IndexArray, 
     made.parent = NONE
     made.row = NONE
     made.strip = NONE
-    made.option = NONE
+    made.candidate = NONE
     made.tested = NONE
     made.base = NONE
     made.tip = NONE

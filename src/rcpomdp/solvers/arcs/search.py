@@ -22,7 +22,7 @@ from ...kernels.arcs.levels import Bounds, Levels
 from ...kernels.belief_graph.search import FULL, Tuning
 from ...kernels.belief_graph.store import NONE, SAME
 from ..belief_graph import storage
-from ..belief_graph.search import Engine, EngineOptions
+from ..belief_graph.search import BeliefGraphSwitches, Engine
 from .controller import controller_graph, first_action, guaranteed_horizon
 from .multipliers import dual_multipliers
 from .storage import (
@@ -48,10 +48,10 @@ _LEAST_USED = 0.05  # share of successors that a multiplier must bound to be kep
 
 
 @dataclass(frozen=True)
-class ArcsOptions:
+class ArcsSwitches:
     """Ideas of the search under a budget that can be switched off, and how far they go."""
 
-    engine: EngineOptions = EngineOptions()  # noqa: RUF009 - frozen
+    engine: BeliefGraphSwitches = BeliefGraphSwitches()  # noqa: RUF009 - frozen
     levels: int = 128  # budget levels to begin with; doubled when they hold up the search
     most_levels: int = 1 << 16
     relaxation: bool = True  # bounds from the convex relaxation, with rays
@@ -63,16 +63,16 @@ class ArcsOptions:
     unconstrained_leaves: bool = True  # plans of the unconstrained search where the budget is as good as unlimited
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> ArcsOptions:
-        """Options from plain values, as JSON has them.
+    def of(cls, given: Mapping[str, Any]) -> ArcsSwitches:
+        """Switches from plain values, as JSON has them.
 
-        >>> ArcsOptions.of({"levels": 1, "engine": {"rays": False}}).engine.rays
+        >>> ArcsSwitches.of({"levels": 1, "engine": {"rays": False}}).engine.rays
         False
         """
         try:
-            return cls(**{**given, "engine": EngineOptions(**given.get("engine", {}))})
+            return cls(**{**given, "engine": BeliefGraphSwitches(**given.get("engine", {}))})
         except TypeError as error:
-            raise InputError(f"ARCS does not know these options: {error}") from error
+            raise InputError(f"ARCS does not know these switches: {error}") from error
 
 
 class BudgetSearch:
@@ -81,17 +81,17 @@ class BudgetSearch:
     levels: Levels
     bounds: Bounds
 
-    def __init__(self, engine: Engine, options: ArcsOptions | None = None, hopeless: bool = False) -> None:
+    def __init__(self, engine: Engine, switches: ArcsSwitches | None = None, hopeless: bool = False) -> None:
         self.engine = engine  # its objective is the reward, and it is this search's from now on
         self.hopeless = hopeless  # whether it is known beforehand that nothing can keep the budget
         self.model = model = engine.model
-        self.options = options or ArcsOptions()
+        self.switches = switches or ArcsSwitches()
         self.memory_limit = engine.memory_limit
         self.out_of_memory = False
         self.trials = 0
         self.layout_seconds = 0.0  # that the last change of levels or multipliers took
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
-        self.n_levels = self.options.levels
+        self.n_levels = self.switches.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
         self.cap = np.maximum(most_spent(engine), 1e-300)
         self.limited = self.budget < self.cap
@@ -100,15 +100,15 @@ class BudgetSearch:
             cap=self.cap,
             limited=self.limited,
             floor=np.minimum.reduceat(engine.ordered.cost, engine.space.start[:-1], axis=1),
-            least_cost=least_costs(engine) if self.options.needs else np.zeros((model.n_costs, 0, 0)),
-            relaxed=bool(self.options.relaxation),
-            monotone=bool(self.options.monotone),
+            least_cost=least_costs(engine) if self.switches.needs else np.zeros((model.n_costs, 0, 0)),
+            relaxed=bool(self.switches.relaxation),
+            monotone=bool(self.switches.monotone),
         )
         self.multipliers = np.zeros((1, model.n_costs))
         self._without_multiplier = False  # whether a multiplier was tried in vain
         self._informed_vectors = [engine.space.informed]
-        self.belief_plans = build_belief_plans(engine, self._layout, self.options.leaves)
-        if not self.options.unconstrained_leaves:
+        self.belief_plans = build_belief_plans(engine, self._layout, self.switches.leaves)
+        if not self.switches.unconstrained_leaves:
             self.belief_plans.unconstrained_from[:] = np.inf
         self._lay_out()
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
@@ -118,7 +118,7 @@ class BudgetSearch:
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
         while self.belief_plans.counts["filled"][0] == 0 and not self.out_of_memory:
-            self._run(engine.root, self.budget, np.inf, engine.options.tuning(), 0, 0)
+            self._run(engine.root, self.budget, np.inf, engine.switches.tuning(), 0, 0)
 
     # Bounds
 
@@ -191,8 +191,8 @@ class BudgetSearch:
         """Run trials until the gap is at most epsilon, `work` is done, or there were so many of them in all."""
         engine = self.engine
         stop = engine.work + work
-        tuning = engine.options.tuning()
-        if not self.options.sawtooth:
+        tuning = engine.switches.tuning()
+        if not self.switches.sawtooth:
             tuning = tuning._replace(least_drop=2.0)
         while engine.work < stop and self.gap > epsilon and not self.out_of_memory:
             if self.still or self.trials >= trials or self.infeasible:
@@ -224,7 +224,10 @@ class BudgetSearch:
 
     def probe(self, epsilon: float, work: int) -> None:
         """Search without a budget for a moment: what it finds may keep the budget, or help where much of it is left."""
-        if not self.options.unconstrained_leaves or (self.budget < NEARLY_UNCONSTRAINED * self.cap)[self.limited].any():
+        if (
+            not self.switches.unconstrained_leaves
+            or (self.budget < NEARLY_UNCONSTRAINED * self.cap)[self.limited].any()
+        ):
             return
         self.engine.search(epsilon, work)
         self._fit()
@@ -234,7 +237,7 @@ class BudgetSearch:
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
         n_levels = self.bounds.upper.shape[1]
-        if n_levels >= self.options.most_levels or n_levels * int(self.belief_plans.counts["rows"][0]) > _MOST_BOUNDS:
+        if n_levels >= self.switches.most_levels or n_levels * int(self.belief_plans.counts["rows"][0]) > _MOST_BOUNDS:
             return False
         before = self.extra, self.n_levels
         wanted = self.steps.wanted[: self.belief_plans.counts["wanted"][0]]
@@ -249,7 +252,7 @@ class BudgetSearch:
 
     def update_multiplier(self) -> bool:
         """Take up the multiplier λ that the initial belief's plans suggest; False if it is the one there is."""
-        if not self.options.multipliers or not self.limited.any():
+        if not self.switches.multipliers or not self.limited.any():
             return False
         looks, by_multiplier = self.belief_plans.counts[["looks", "by_multiplier"]][0]
         self.belief_plans.counts[["looks", "by_multiplier"]] = 0, 0
@@ -280,7 +283,7 @@ class BudgetSearch:
         limited = np.flatnonzero(self.limited)
         if limited.size != 1:
             return
-        k, budget, tuning = int(limited[0]), self.budget.copy(), self.engine.options.tuning()
+        k, budget, tuning = int(limited[0]), self.budget.copy(), self.engine.switches.tuning()
         for _ in range(rounds):
             low, high = float(self.needed[k]), float(self.belief_plans.sure[self.thriftiest_belief_plan, k])
             if high - low <= 1e-3 * high:
@@ -323,7 +326,7 @@ class BudgetSearch:
         """Run trials from a belief with a budget; False if more would change nothing."""
         # That trials elsewhere changed nothing says nothing here.
         before = self.belief_plans.counts["moved"][0] = self.trials
-        self._run(belief, left, epsilon, self.engine.options.tuning(), work, self.trials + work)
+        self._run(belief, left, epsilon, self.engine.switches.tuning(), work, self.trials + work)
         return not (self.still or self.out_of_memory) and self.trials > before
 
     def follow(self, belief_plan: int, observation: int) -> int:

@@ -39,7 +39,7 @@ from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .outcome import outcome
-from .search import NEARLY_UNCONSTRAINED, ArcsOptions, BudgetSearch
+from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
 from .storage import most_spent
 
 VARIANTS = ("levels", "paper")
@@ -60,7 +60,7 @@ def arcs(
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
-    options: ArcsOptions | Mapping[str, Any] | None = None,
+    switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
@@ -73,7 +73,7 @@ def arcs(
     memory_limit : bytes that beliefs, bounds and plans may take
     seed : of the random choices of "paper", and of simulated runs where "levels" ends with some
     progress : called with the bounds now and then
-    options : ideas of "levels" that can be switched off, also as plain values by name
+    switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
 
@@ -91,13 +91,13 @@ def arcs(
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant == "paper":
-        if options is not None or act_time is not None:
-            raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
+        if switches is not None or act_time is not None:
+            raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
-    if isinstance(options, Mapping):
-        options = ArcsOptions.of(options)
+    if isinstance(switches, Mapping):
+        switches = ArcsSwitches.of(switches)
     with np.errstate(over="ignore"):
         if not np.isfinite(1e6 * model.cost.max(initial=0.0) / (1 - model.discount)):
             raise InputError("costs are too large: their discounted totals cannot be computed")
@@ -106,16 +106,16 @@ def arcs(
     clock = Clock(time_limit)
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
-        return _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+        return _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     rest, base = without_base_cost(model)
     clear, ends = with_certain_ends(rest)
-    found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     return with_base_cost(without_certain_ends(found, rest, ends), model, base)
 
 
 def _by_all_means(
     model: CPOMDP,
-    options: ArcsOptions | None,
+    switches: ArcsSwitches | None,
     epsilon: float,
     clock: Clock,
     memory_limit: float,
@@ -126,23 +126,23 @@ def _by_all_means(
 ) -> Result:
     """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if options is None and act_time is None and not hopeless:
+    if switches is None and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
-    options = options or ArcsOptions()
+    switches = switches or ArcsSwitches()
     told = with_free_actions(model)
-    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+    result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     if told is model or result.admissible:
         return result
     # What the policy earns and costs is to be told of the model itself.
     again = Clock(clock.left)
-    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
+    return _by_search(model, switches, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
 
 
 def _by_search(
     model: CPOMDP,
-    options: ArcsOptions,
+    switches: ArcsSwitches,
     epsilon: float,
     clock: Clock,
     memory_limit: float,
@@ -160,10 +160,10 @@ def _by_search(
         most = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
         if (model.spending_limit >= NEARLY_UNCONSTRAINED * most).all():
             unconstrained.load_kernels()  # it may be needed too
-    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
+    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), switches.engine, memory_limit)
     if (model.spending_limit >= most_spent(engine)).all():
         return _without_budget(engine, epsilon, clock, seed, progress)
-    search = BudgetSearch(engine, options, hopeless)
+    search = BudgetSearch(engine, switches, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, largest_sure_costs
-from ...bounds.starting import cost_fib_vectors
+from ...bounds.fib import cost_fib_vectors
 from ...kernels.arcs.belief_plans import BELIEF_PLAN, COUNTS, BeliefPlans
 from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
 from ...kernels.arcs.rows import LENT

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
-from ...bounds.fib import fib_vectors
+from ...bounds.fib import cost_fib_vectors, fib_vectors
 from ...bounds.maximin import maximin
-from ...bounds.starting import cost_fib_vectors
 from ...errors import InputError
 from ...kernels.arcs_published.leaf_policy import Setting, mark_costly
 from ...kernels.arcs_published.tree import BINS, NONE

@@ -37,7 +37,7 @@ class Objective(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EngineOptions:
+class BeliefGraphSwitches:
     """Ideas that can be switched off, and how far they go."""
 
     merge: bool = True  # equal beliefs are stored once
@@ -55,7 +55,7 @@ class EngineOptions:
     least_drop: float = 0.02
 
     def tuning(self) -> Tuning:
-        """The options as kernels take them."""
+        """The switches as kernels take them."""
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),
@@ -74,22 +74,24 @@ class Engine:
         self,
         model: CPOMDP,
         objective: Objective,
-        options: EngineOptions | None = None,
+        switches: BeliefGraphSwitches | None = None,
         memory_limit: float = np.inf,
     ) -> None:
         self.model = model
         self.memory_limit = memory_limit
         self.out_of_memory = False  # whether the search ended for want of memory
         self.objective = objective
-        self.options = options or EngineOptions()
-        self.classes = observability_classes(model) if self.options.classes else one_class(model)
+        self.switches = switches or BeliefGraphSwitches()
+        self.classes = observability_classes(model) if self.switches.classes else one_class(model)
         self.ordered = in_class_order(model, self.classes)
         m, objective_gain = self.ordered.arrays, self._objective_gain()
         # Without costs the reward is the objective, and one row does.
         self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
         informed = self._informed(objective_gain)
-        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), informed, self.options.merge)
+        self.space = storage.build_space(
+            self.ordered, self.classes, np.concatenate(rows), informed, self.switches.merge
+        )
         self.scratch = storage.build_scratch(self.space)
         self.store = storage.build_store(self.space)
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
@@ -98,7 +100,7 @@ class Engine:
         self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         self.trials = 0
-        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.options.forget else _NO_LIMIT
+        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.switches.forget else _NO_LIMIT
 
     # Bounds
 
@@ -144,9 +146,9 @@ class Engine:
         return int(self.store.counts["beliefs"][0]), int(self.store.counts["plans"][0])
 
     def search(self, epsilon: float, work: int, share: float | None = None) -> None:
-        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
         stop = self.work + work
-        tuning = self.options.tuning()
+        tuning = self.switches.tuning()
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
         while self.work < stop and self.gap > epsilon and not self.out_of_memory:
@@ -274,4 +276,4 @@ class Engine:
     def _informed(self, gain: FloatArray) -> FloatArray:
         """Vectors [S, A] that bound the value of a gain from above."""
         target = self.ordered._changed(arrays=self.ordered.arrays._replace(reward=gain))
-        return np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target)
+        return np.ascontiguousarray(fib_vectors(target).T) if self.switches.fib else mdp_q_values(target)

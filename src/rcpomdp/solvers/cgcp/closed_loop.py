@@ -28,7 +28,7 @@ from ...errors import InputError
 from ...kernels import belief as belief_kernels
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
