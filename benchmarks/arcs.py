@@ -126,18 +126,18 @@ def speed() -> None:
     for row in (TABLE[1], TABLE[7]):
         model = model_of(row)
         from rcpomdp.solvers.arcs.search import BudgetSearch
-        from rcpomdp.solvers.belief_graph.search import Engine, Objective
+        from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, Objective
 
-        engine = Engine(model, Objective(1.0, 0 * model.budget))
-        search = BudgetSearch(engine)
+        graph_search = BeliefGraphSearch(model, Objective(1.0, 0 * model.budget))
+        search = BudgetSearch(graph_search)
         before = time.perf_counter()
         while time.perf_counter() - before < 5 and search.gap > row.gap:
             search.search(row.gap, 2_000_000, 10**9)
             if search.still:
                 search.refine()
         seconds = time.perf_counter() - before
-        total = sum(engine.profile.values())
-        shares = ", ".join(f"{name} {100 * work / total:.0f} %" for name, work in engine.profile.items())
+        total = sum(graph_search.profile.values())
+        shares = ", ".join(f"{name} {100 * work / total:.0f} %" for name, work in graph_search.profile.items())
         print(f"{label(row)}: {search.visits / seconds:,.0f} nodes/s of descent and backup, gap {search.gap:.4f}")
         print(f"  where the work goes: {shares}")
 

@@ -68,11 +68,11 @@ IDEAS: dict[str, dict[str, Any]] = {
     "one leaf": {"leaves": False},
     "no unconstrained leaves": {"unconstrained_leaves": False},
     "with sawtooth": {"sawtooth": True},
-    "no rays": {"engine": {"rays": False}},
-    "no classes": {"engine": {"classes": False}},
-    "not merged": {"engine": {"merge": False}},
-    "all actions": {"engine": {"lazy_actions": False}},
-    "no FIB": {"engine": {"fib": False}},
+    "no rays": {"belief_graph": {"rays": False}},
+    "no classes": {"belief_graph": {"classes": False}},
+    "not merged": {"belief_graph": {"merge": False}},
+    "all actions": {"belief_graph": {"lazy_actions": False}},
+    "no FIB": {"belief_graph": {"fib": False}},
 }
 ABLATION = ((TIGER, 0.01), (TUNNELS, 0.0001), (CRS_4_4, 0.02), (CRS_5_7, 0.01), (CRS_7_8, 0.02))
 ABLATION_LIMIT = 10.0

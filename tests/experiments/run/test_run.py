@@ -77,7 +77,9 @@ def test_what_goes_wrong_is_a_record_too(change: dict[str, object], error: str, 
 
 def test_ideas_of_arcs_are_plain_values() -> None:
     assert ArcsSwitches.of({}) == ArcsSwitches()
-    assert ArcsSwitches.of({"engine": {"rays": False}}) == ArcsSwitches(engine=BeliefGraphSwitches(rays=False))
+    assert ArcsSwitches.of({"belief_graph": {"rays": False}}) == ArcsSwitches(
+        belief_graph=BeliefGraphSwitches(rays=False)
+    )
 
 
 WARM = """

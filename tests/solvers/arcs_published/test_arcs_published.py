@@ -336,7 +336,7 @@ def test_nodes_are_backups_of_their_successors(case: Dense, budget: float) -> No
     """Beliefs, probabilities and Q-values of the tree against NumPy; what is pruned is left out."""
     search = PaperSearch(case.model.with_budget(budget), 1e9, 3, True)
     search.advance(0.0, 60)
-    t, order, gamma = search.tree, search.engine.classes.order, case.model.discount
+    t, order, gamma = search.tree, search.graph_search.classes.order, case.model.discount
     ordered = reference.renumbered(case, order)
     for i in range(search.n_nodes):
         row = t.info["row"][i]

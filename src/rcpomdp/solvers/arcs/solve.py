@@ -24,7 +24,7 @@ from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
-from ..belief_graph.search import Engine, Objective
+from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, is_number
 from ..clock import Clock
 from ..pointbased import solve as point_based
@@ -160,10 +160,12 @@ def _by_search(
         most = model.cost.max(axis=(1, 2), initial=0.0) / (1 - model.discount)
         if (model.spending_limit >= NEARLY_UNCONSTRAINED * most).all():
             unconstrained.load_kernels()  # it may be needed too
-    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), switches.engine, memory_limit)
-    if (model.spending_limit >= most_spent(engine)).all():
-        return _without_budget(engine, epsilon, clock, seed, progress)
-    search = BudgetSearch(engine, switches, hopeless)
+    graph_search = BeliefGraphSearch(
+        model, Objective(1.0, np.zeros(model.n_costs)), switches.belief_graph, memory_limit
+    )
+    if (model.spending_limit >= most_spent(graph_search)).all():
+        return _without_budget(graph_search, epsilon, clock, seed, progress)
+    search = BudgetSearch(graph_search, switches, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
@@ -258,7 +260,7 @@ def _search(
             return TIME_LIMIT
         if search.out_of_memory:
             return MEMORY_LIMIT
-        with clock.slice(lambda: search.engine.work) as work:
+        with clock.slice(lambda: search.graph_search.work) as work:
             search.search(inner_epsilon, work, next_multiplier)
         has_time = clock.left is None or _NEXT_LAYOUT * search.layout_seconds <= clock.left
         if search.still and search.gap > inner_epsilon and not (has_time and search.refine()):
@@ -276,22 +278,28 @@ def _search(
 
 
 def _without_budget(
-    engine: Engine, epsilon: float, clock: Clock, seed: int, progress: Callable[[TracePoint], None] | None
+    graph_search: BeliefGraphSearch,
+    epsilon: float,
+    clock: Clock,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     found = unconstrained.sarsop(
-        engine.model,
+        graph_search.model,
         epsilon=epsilon,
         time_limit=clock.left,
-        memory_limit=engine.memory_limit,
-        warm_start=engine,
+        memory_limit=graph_search.memory_limit,
+        warm_start=graph_search,
         progress=progress,
     )
     return replace(
         found,
         solver="arcs",
         variant="levels",
-        sure_cost=np.minimum(found.sure_cost, most_spent(engine)) if engine.model.n_costs else found.sure_cost,
+        sure_cost=np.minimum(found.sure_cost, most_spent(graph_search))
+        if graph_search.model.n_costs
+        else found.sure_cost,
         setup_seconds=clock.seconds - found.seconds,
         admissible=True,
         seed=seed,
@@ -355,4 +363,4 @@ def load_acting_kernels() -> None:
 
 
 def _smallest_search() -> BudgetSearch:
-    return BudgetSearch(Engine(smallest_model(), Objective(1.0, np.zeros(1))))
+    return BudgetSearch(BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))))

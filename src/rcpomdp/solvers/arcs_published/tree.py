@@ -28,7 +28,7 @@ from ...kernels.arcs_published.tree import (
 from ...model import CPOMDP, beliefs
 from ...policies import ControllerPolicy
 from ..result import TracePoint
-from .leaf_policy import build_setting, followers, least_cost_engine, listed_plans, minimise
+from .leaf_policy import build_setting, followers, least_cost_search, listed_plans, minimise
 
 _DEPTH = 4096  # nodes that a trial samples at most
 _UNIFORMS = 2**16  # random numbers drawn at a time
@@ -57,14 +57,14 @@ class PaperSearch:
     ) -> None:
         self.model, self.memory_limit, self.pruning = model, memory_limit, pruning
         self.rng = np.random.default_rng(seed)
-        self.engine = least_cost_engine(model, memory_limit)  # Alg. 1, line 1
-        self.interrupted = not minimise(self.engine, None if time_limit is None else _COST_SHARE * time_limit)
-        self.plans = listed_plans(self.engine)
-        self.setting = build_setting(self.engine, self.plans)
+        self.graph_search = least_cost_search(model, memory_limit)  # Alg. 1, line 1
+        self.interrupted = not minimise(self.graph_search, None if time_limit is None else _COST_SHARE * time_limit)
+        self.plans = listed_plans(self.graph_search)
+        self.setting = build_setting(self.graph_search, self.plans)
         self.tree = _new_tree(self.setting)
         self.scratch = _new_scratch(self.setting)
         self.uniforms = self.rng.random(_UNIFORMS)
-        start(self.setting, self.tree, self.scratch, *beliefs.initial(self.engine.ordered))
+        start(self.setting, self.tree, self.scratch, *beliefs.initial(self.graph_search.ordered))
         largest = max(float(np.abs(values).max()) for values in (self.setting.reward_fib, self.setting.plan_reward))
         self.slack = _ROUNDING * largest / (1 - model.discount)
 
@@ -120,7 +120,7 @@ class PaperSearch:
             sizes = {name: max(least, int(factor * len(old[name]))) for name, least in short.items()}
             added = sum(sizes[name] * old[name].nbytes / len(old[name]) for name in short)
             # Each array is let go once it is copied, so two of a kind stand side by side for one at a time.
-            rest = sum(array.nbytes for array in t) - sum(a.nbytes for a in old.values()) + self.engine.memory
+            rest = sum(array.nbytes for array in t) - sum(a.nbytes for a in old.values()) + self.graph_search.memory
             if rest + added + max(array.nbytes for array in old.values()) <= self.memory_limit:
                 break
         else:
@@ -155,13 +155,13 @@ class PaperSearch:
         if not self.infeasible:
             return {}
         needed = max(float(kernels.least_budget(self.setting, self.tree)), float(self.model.budget[0]))
-        return {"needed": np.array([needed]), "suffices": self.engine.best_totals()[2]}
+        return {"needed": np.array([needed]), "suffices": self.graph_search.best_totals()[2]}
 
     def policy(self) -> Found:
         """The proven policy if there is one, else the tree's, as a controller."""
         if self.infeasible:
-            reward, cost, sure = self.engine.best_totals()
-            return Found(self.engine.policy(), reward, float(cost[0]), float(sure[0]), 0)
+            reward, cost, sure = self.graph_search.best_totals()
+            return Found(self.graph_search.policy(), reward, float(cost[0]), float(sure[0]), 0)
         t = self.tree
         proven = bool(t.value["proven"][ROOT] > -np.inf)
         column = "proven_action" if proven else "action"  # NONE where the plan is followed
@@ -210,8 +210,8 @@ class PaperSearch:
             following = [(int(t.info["obs"][child]), entry(child)) for child in self._children(node, column)]
             rows.append((int(t.info[column][node]), following))
         for plan in queue:
-            following = [(o, number_of(after)) for o, after in followers(self.engine, plan)]
-            rows.append((int(self.engine.plans.info["action"][plan]), following))
+            following = [(o, number_of(after)) for o, after in followers(self.graph_search, plan)]
+            rows.append((int(self.graph_search.plans.info["action"][plan]), following))
         successors = np.zeros((len(rows), n_observations), dtype=np.int64)  # 0 after what cannot be observed
         for i, (_, following) in enumerate(rows):
             for o, j in following:

@@ -1,4 +1,4 @@
-"""The engine: a store of beliefs, plans and bounds for one objective, and the search that tightens them.
+"""The belief-graph search: a store of beliefs, plans and bounds for one objective, and the search that tightens them.
 
 Built from any model and an objective ``μR − λ·C``. It starts from the fast informed bound (above) and blind plans
 (below), and `search` runs trials of `kernels.belief_graph.search` until a gap is reached or the caller stops it.
@@ -67,7 +67,7 @@ class BeliefGraphSwitches:
         )
 
 
-class Engine:
+class BeliefGraphSearch:
     """Beliefs, plans and bounds for one model and objective; `root` is the initial belief, until it is moved."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Engine:
                 self.forget()
 
     def aims_at(self, objective: Objective) -> bool:
-        """True if this is the engine's objective."""
+        """True if this is the objective searched for."""
         mine = self.objective
         return mine.reward == objective.reward and np.array_equal(mine.costs, objective.costs)
 

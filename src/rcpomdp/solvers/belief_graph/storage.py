@@ -1,4 +1,4 @@
-"""The engine's arrays: the model in class order, room for beliefs and plans, and how it grows."""
+"""The arrays of the belief-graph search: the model in class order, room for beliefs and plans, and how it grows."""
 
 from __future__ import annotations
 
