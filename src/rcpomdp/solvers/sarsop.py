@@ -4,7 +4,7 @@ Point-based search from b_0 after Kurniawati, Hsu and Lee (2008): sample, backup
 What departs from the published algorithm, and why:
 
 - Beliefs, vectors and bounds live per observability class, found from the flat model (`classes.py`).
-- The upper bound comes from the fast informed bound, backups and rays (`kernels/belief_graph/store.py`). The sawtooth
+- The upper bound comes from the fast informed bound, backups and rays (`kernels/belief_graph/rays.py`). The sawtooth
   over points is there too, but each look tests only the newest few points: rays do most of its work.
 - Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
 - A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans

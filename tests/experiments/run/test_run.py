@@ -98,7 +98,7 @@ for problem, solver, options in (("crs-4-4", "cgcp", {"epsilon": 0.5}), ("ce", "
     solve(model, solver, time_limit=20.0, **options)
 from rcpomdp.kernels.arcs_published.trials import least_budget
 from rcpomdp.kernels.belief_graph.search import retarget
-from rcpomdp.kernels.belief_graph.store import rehash
+from rcpomdp.kernels.belief_graph.interning import rehash
 assert [len(used.signatures) for used in (least_budget, retarget, rehash)] == [1, 1, 1]
 print("done")
 """

@@ -46,7 +46,8 @@ def load_kernels() -> None:
 
 def _run_all() -> None:
     from ... import problems
-    from ...kernels.belief_graph.store import NONE, rehash
+    from ...kernels.belief_graph.interning import rehash
+    from ...kernels.belief_graph.store import NONE
     from ...simulation.simulate import simulate
     from ...solvers import SOLVERS, solve
     from ...solvers.belief_graph.search import BeliefGraphSearch, Objective

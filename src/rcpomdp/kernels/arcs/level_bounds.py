@@ -16,13 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
-from ..belief_graph.store import (
-    NONE,
-    Space,
-    Store,
-    enlist_point,
-    share_of_point,
-)
+from ..belief_graph.points import enlist_point, share_of_point
+from ..belief_graph.store import NONE, Space, Store
 from ..jit import inner
 from .belief_plans import BeliefPlans
 from .levels import SNAP, Bounds, Levels, LevelScratch, fill_map, relaxed_gain

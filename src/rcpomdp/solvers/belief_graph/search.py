@@ -16,7 +16,7 @@ from ...bounds.fib import fib_vectors
 from ...bounds.mdp import mdp_q_values
 from ...kernels.belief_graph import plans as plan_kernels
 from ...kernels.belief_graph import search as search_kernels
-from ...kernels.belief_graph import store as store_kernels
+from ...kernels.belief_graph.interning import intern
 from ...kernels.belief_graph.search import Tuning
 from ...kernels.belief_graph.store import SAME, WORK
 from ...model import CPOMDP, beliefs
@@ -97,7 +97,7 @@ class BeliefGraphSearch:
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
         self.slack = self._slack()  # more than rounding can have done to a bound
         b = beliefs.initial(self.ordered)
-        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        self.root = int(intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         self.trials = 0
         self._most_plans = self.sizes[1] + _FIRST_FORGET if self.switches.forget else _NO_LIMIT
@@ -197,7 +197,7 @@ class BeliefGraphSearch:
             self.out_of_memory = True
             return False
         self.store = more
-        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        self.root = int(intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         return True
 
