@@ -1,10 +1,10 @@
 """The mixing program, a linear program over choices that have a value and costs, solved by HiGHS.
 
-    max Σ_i w_i v_i    subject to    Σ_i w_i c_i ≤ d,    Σ_i w_i = 1,    w ≥ 0.
+    max Σ_i x_i v_i    subject to    Σ_i x_i c_i ≤ d,    Σ_i x_i = 1,    x ≥ 0.
 
-Its duals are the multipliers λ ≥ 0 of the budget rows and the *threshold*, the dual of ``Σ w_i = 1``: a choice with
+Its duals are the multipliers λ ≥ 0 of the budget rows and the *threshold*, the dual of ``Σ x_i = 1``: a choice with
 ``v − λ·c`` above the threshold would improve the mixture. Where it is not known whether any mixture keeps the budgets,
-a first phase minimises the excess t of ``Σ_i w_i c_i − t u ≤ d`` in the units u of the costs.
+a first phase minimises the excess t of ``Σ_i x_i c_i − t u ≤ d`` in the units u of the costs.
 
 The program stays in the solver: a new choice is a new column, and the next solve starts from the last basis.
 """
@@ -25,9 +25,9 @@ _NO_ENTRIES = np.zeros(0, dtype=np.int32), np.zeros(0)
 class Mix(NamedTuple):
     """An optimum of the mixing program, and its duals."""
 
-    weights: FloatArray  # [n] w; rounding may make one slightly negative
+    weights: FloatArray  # [n] x; rounding may make one slightly negative
     multipliers: FloatArray  # [K] λ
-    threshold: float  # dual of Σ w_i = 1
+    threshold: float  # dual of Σ x_i = 1
     excess: float  # t of the first phase; 0 where there is none
     pivots: int  # simplex iterations that it took
 

@@ -1,7 +1,7 @@
 """Policies over beliefs and what is left of the budget: draw from the best lottery over α-vectors.
 
-At belief b with d left the policy draws a vector from the lottery that maximises ``Σ w_i α_r,i·b`` subject to
-``Σ w_i α_c,i·b ≤ d`` (`policies.lottery`), takes its action a, and goes on with ``d' = (d − C(b, a)) / γ`` (Kim et al.,
+At belief b with d left the policy draws a vector from the lottery that maximises ``Σ x_i α_r,i·b`` subject to
+``Σ x_i α_c,i·b ≤ d`` (`policies.lottery`), takes its action a, and goes on with ``d' = (d − C(b, a)) / γ`` (Kim et al.,
 Point-Based Value Iteration for Constrained POMDPs, IJCAI 2011). The next step draws anew, so that the vectors' own
 promises need not come true.
 """

@@ -1,10 +1,10 @@
 """Rays: a belief between two others is worth no more than they are.
 
 A posterior b' after (a, o) lies on a line through the prediction b̄ (the belief without the
-observation, within the class of b'): ``b' = w·b̄ + (1−w)·e``, with w as large as possible, so that e lies on the
-boundary of the simplex. Values are convex, hence ``V(b') ≤ w·V(b̄) + (1−w)·V(e)``. Both are beliefs of the store.
-Bayes' rule is linear up to scale: if ``b = w·c + (1−w)·e``, then the successor of b under (a, o) lies between those of
-c and e, with weight ``w p(o|c, a) / p(o|b, a)``. So a belief with a ray hands rays on to its successors.
+observation, within the class of b'): ``b' = β·b̄ + (1−β)·e``, with β as large as possible, so that e lies on the
+boundary of the simplex. Values are convex, hence ``V(b') ≤ β·V(b̄) + (1−β)·V(e)``. Both are beliefs of the store.
+Bayes' rule is linear up to scale: if ``b = β·c + (1−β)·e``, then the successor of b under (a, o) lies between those of
+c and e, with weight ``β p(o|c, a) / p(o|b, a)``. So a belief with a ray hands rays on to its successors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def set_ray(store: Store, i: int, weight: float, base: int, tip: int) -> None:
 
 @inner
 def _tip(store: Store, scratch: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
-    """Write ``b' − w·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
+    """Write ``b' − β·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
     states, probs, size = store.info[child].states, store.info[child].probs, store.info[child].size
     n, j, total = 0, 0, 0.0
     for t in range(first, last):
