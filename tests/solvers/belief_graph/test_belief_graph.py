@@ -153,6 +153,9 @@ def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None
     graph_search = searched(
         case, Objective(1.0, np.zeros(case.model.n_costs)), BeliefGraphSwitches(), epsilon=1e-3, work=6_000_000
     )
+    # Few models need more, and which are drawn depends on this very text.
+    while graph_search.gap > 0.3 and graph_search.work < 200_000_000:
+        graph_search.search(1e-3, 6_000_000)
     found = Found(case, graph_search)
     points = found.beliefs[:150]
     attained = (points @ reference.point_vectors(found.case, found.gain, points, sweeps=70).T).max(axis=1)
@@ -164,7 +167,7 @@ def test_bounds_close_on_what_point_based_iteration_attains(case: Dense) -> None
 
 @settings(SETTINGS, max_examples=40)
 @given(st.data(), models((0.5, 0.95)))
-def test_every_option_gives_bounds_that_move_one_way_and_overlap(data: st.DataObject, case: Dense) -> None:
+def test_every_switch_gives_bounds_that_move_one_way_and_overlap(data: st.DataObject, case: Dense) -> None:
     objective = data.draw(objectives(case))
     gain = gain_of(case, objective)
     low, high = reference.value_interval(case, gain, case.model.initial_belief)

@@ -66,8 +66,8 @@ def test_bounds_hold(seed: int) -> None:
     assert search.lower - room <= high
     if search.infeasible:
         assert low == -np.inf
-    if search.best_option != NONE:
-        policy = plan_set(search, search.best_option)
+    if search.best_candidate != NONE:
+        policy = plan_set(search, search.best_candidate)
         found = rc.verify(case.model, policy, {"lower": search.lower})
         assert found.verified, found.problem
         assert rc.simulate(case.model, policy, 50, 30, seed=seed).summary()["violation_rate"]["mean"] == 0
@@ -199,7 +199,7 @@ def hallway() -> PointBasedSearch:
 
 def test_hallway_is_better_than_a_guard(hallway: PointBasedSearch) -> None:
     """SARSOP's policy, stopped when a step does not fit, earns 0.40 ± 0.01 of what may be 0.76 at most."""
-    policy = plan_set(hallway, hallway.best_option)
+    policy = plan_set(hallway, hallway.best_candidate)
     found = rc.verify(hallway.model, policy, {"lower": hallway.lower, "upper": hallway.upper})
     assert found.verified, found.problem
     assert hallway.upper < 0.77
