@@ -40,7 +40,7 @@ docs: $(VENV)/.docs-ready
 
 bench: $(READY)
 	$(BIN)/python benchmarks/ground.py
-	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/belief_graph.py
 	$(BIN)/python benchmarks/arcs.py
 	$(BIN)/python benchmarks/noisy.py
 	$(BIN)/python benchmarks/cpomdp.py

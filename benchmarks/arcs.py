@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import rcpomdp as rc
 from rcpomdp.experiments import suites
-from rcpomdp.solvers.arcs.search import ArcsOptions
+from rcpomdp.solvers.arcs.search import ArcsSwitches
 from rcpomdp.solvers.arcs.solve import load_kernels
 
 
@@ -105,8 +105,8 @@ def paper(seconds: float = 300) -> None:
         )
 
 
-IDEAS: dict[str, ArcsOptions] = {"all": ArcsOptions()} | {
-    name: ArcsOptions.of(off) for name, off in suites.IDEAS.items()
+IDEAS: dict[str, ArcsSwitches] = {"all": ArcsSwitches()} | {
+    name: ArcsSwitches.of(off) for name, off in suites.IDEAS.items()
 }
 
 
@@ -114,10 +114,10 @@ def ideas(seconds: float = 10) -> None:
     cases = [TABLE[i] for i in (1, 3, 5, 6, 7)]
     print(f"gap (lower, seconds) with each idea switched off, {seconds:g} s at most")
     print(f"{'':16s}" + "".join(f"{label(row) + f' {row.budget:g}':>28s}" for row in cases))
-    for name, options in IDEAS.items():
+    for name, switches in IDEAS.items():
         cells = []
         for row in cases:
-            r = rc.solve(model_of(row), "arcs", epsilon=row.gap, time_limit=seconds, options=options)
+            r = rc.solve(model_of(row), "arcs", epsilon=row.gap, time_limit=seconds, switches=switches)
             cells.append(f"{r.gap:10.4f} ({r.lower:8.3f}, {r.seconds:5.2f})")
         print(f"{name:16s}" + "".join(cells), flush=True)
 
@@ -126,18 +126,18 @@ def speed() -> None:
     for row in (TABLE[1], TABLE[7]):
         model = model_of(row)
         from rcpomdp.solvers.arcs.search import BudgetSearch
-        from rcpomdp.solvers.belief_graph.search import Engine, Objective
+        from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, Objective
 
-        engine = Engine(model, Objective(1.0, 0 * model.budget))
-        search = BudgetSearch(engine)
+        graph_search = BeliefGraphSearch(model, Objective(1.0, 0 * model.budget))
+        search = BudgetSearch(graph_search)
         before = time.perf_counter()
         while time.perf_counter() - before < 5 and search.gap > row.gap:
             search.search(row.gap, 2_000_000, 10**9)
             if search.still:
                 search.refine()
         seconds = time.perf_counter() - before
-        total = sum(engine.profile.values())
-        shares = ", ".join(f"{name} {100 * work / total:.0f} %" for name, work in engine.profile.items())
+        total = sum(graph_search.profile.values())
+        shares = ", ".join(f"{name} {100 * work / total:.0f} %" for name, work in graph_search.profile.items())
         print(f"{label(row)}: {search.visits / seconds:,.0f} nodes/s of descent and backup, gap {search.gap:.4f}")
         print(f"  where the work goes: {shares}")
 

@@ -56,7 +56,7 @@ CASES = [
     Case("crs-5-7", 2.0),
     *map(Case, ("warehouse", "patrol", "assembly-line", "delivery", "sample-return", "clinic")),
 ]
-IDEAS: dict[str, dict[str, Any]] = {  # what is told to `SearchOptions`
+IDEAS: dict[str, dict[str, Any]] = {  # what is told to `PointBasedSwitches`
     "all": {},
     "FIB, not TIB": {"informed": "fib"},
     "no informed bounds over levels": {"informed_levels": False},
@@ -122,12 +122,12 @@ def unconstrained(case: Case, seconds: float, runs: int) -> Row:
 def without(case: Case, seconds: float, idea: int) -> Row:
     """Bounds of the search on noisy models with one idea switched off."""
     from rcpomdp.solvers.clock import Clock
-    from rcpomdp.solvers.pointbased.options import SearchOptions
     from rcpomdp.solvers.pointbased.solve import load_kernels, solve_noisy
+    from rcpomdp.solvers.pointbased.switches import PointBasedSwitches
 
     load_kernels()
-    options = SearchOptions(**list(IDEAS.values())[idea])
-    r = solve_noisy(_model(case), 1e-3, Clock(seconds), 8e9, 0, None, options)
+    switches = PointBasedSwitches(**list(IDEAS.values())[idea])
+    r = solve_noisy(_model(case), 1e-3, Clock(seconds), 8e9, 0, None, switches)
     return {"lower": r.lower, "upper": r.upper, "gap": r.gap}
 
 

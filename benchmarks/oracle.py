@@ -4,11 +4,12 @@
 
 Model and budget are functions of the seed; with ``--kinds`` costs have discounts of their own, from γ to 1, steps have
 limits, and the process may be over after one to six steps, then also with γ = 1. A node of the brute force is a belief
-and what was spent on the way to it, in the root's units: ``W' = W + β^t C(b, a)``; equal nodes of one depth are one. Those that matter most to the bounds
-at the root are expanded first. At a leaf at most the fast informed bound of ``R − λC`` and λ times what is left can be
-had, for the best of some λ, and nothing if the least expected cost exceeds the budget; at least what the best of some
-policies over supports earns that surely keeps it. Whatever spends the budget but for rounding (1e-12 of it) must be
-allowed, and whatever spends 1e-8 of it more must not: a budget of 0 allows free actions alone.
+and what was spent on the way to it, in the root's units: ``W' = W + β^t C(b, a)``; equal nodes of one depth are one.
+Those that matter most to the bounds at the root are expanded first. At a leaf at most the fast informed bound of ``R −
+λC`` and λ times what is left can be had, for the best of some λ, and nothing if the least expected cost exceeds the
+budget; at least what the best of some policies over supports earns that surely keeps it. Whatever spends the budget but
+for rounding (1e-12 of it) must be allowed, and whatever spends 1e-8 of it more must not: a budget of 0 allows free
+actions alone.
 
 What is counted: bounds that contradict the brute force's, "infeasible" where a policy keeps the budget, policies where
 none does, policies that `verify` does not confirm, errors, and models that the brute force closes and ARCS does not.
@@ -345,7 +346,9 @@ class Search:
         model, b = self.model, self.belief[nodes]
         cost = np.einsum("ns,ksa->nak", b, model.C)
         after = self.spent[nodes][:, None] + model.beta**depth * cost
-        after = np.where(cost <= model.step_limit * ALLOWED, after, np.maximum(after, self.allowed * (1 + 1e-10) + 1e-300))
+        after = np.where(
+            cost <= model.step_limit * ALLOWED, after, np.maximum(after, self.allowed * (1 + 1e-10) + 1e-300)
+        )
         after = np.where(cost <= model.step_limit * FORBIDDEN, after, np.inf)
         fits = (after <= self.forbidden).all(axis=2) & np.isfinite(after).all(axis=2)
         joint = np.einsum("ns,aost->naot", b, self.joint) * fits[:, :, None, None]
@@ -395,7 +398,9 @@ class Search:
         mask = _masks(b)
         sure = spent + weight * found.sure[:, mask]  # [P, n, K]
         earned = np.einsum("ns,pns->pn", b, found.vector[:, mask])
-        self.low[nodes] = np.where(((sure <= self.allowed) & np.isfinite(sure)).all(axis=2), earned, -np.inf).max(axis=0)
+        self.low[nodes] = np.where(((sure <= self.allowed) & np.isfinite(sure)).all(axis=2), earned, -np.inf).max(
+            axis=0
+        )
 
     def _back_up(self) -> None:
         """``max_a R + γ Σ_o p V`` of all expanded nodes, from the deepest on."""

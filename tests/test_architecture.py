@@ -50,9 +50,10 @@ def test_every_folder_and_top_level_module_is_in_the_tree() -> None:
     assert sorted(map(str, here - set(tree_block()))) == []
 
 
-def test_the_files_of_the_loop_are_imported_one_by_another() -> None:
-    _, _, rest = ARCHITECTURE.partition("### Files to open for ARCS' loop\n")
-    files = [SOURCE / name for name in named_files(rest.partition("\n## ")[0])]
+@pytest.mark.parametrize("loop", ["ARCS' loop", "the point-based loop"])
+def test_the_files_of_a_loop_are_imported_one_by_another(loop: str) -> None:
+    _, _, rest = ARCHITECTURE.partition(f"### Files to open for {loop}\n")
+    files = [SOURCE / name for name in named_files(rest.partition("\n#")[0])]
     assert 8 <= len(files) <= 14
     for i, path in enumerate(files[1:], 1):
         module = re.compile(rf"^from \.\S*\b{path.stem}\b|^from \.\S* import .*\b{path.stem}\b", flags=re.MULTILINE)

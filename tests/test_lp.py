@@ -10,7 +10,7 @@ from rcpomdp.lp import MixingProgram
 
 
 def case(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values [n] and costs [n, K] of options of which the first is free, and budgets [K]."""
+    """Values [n] and costs [n, K] of choices of which the first is free, and budgets [K]."""
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(3, 20)), int(rng.integers(1, 4))
     costs = rng.random((n, k)) * [1.0, 1e3, 1e-3][:k]
@@ -34,7 +34,7 @@ def test_primal_and_dual_optimum(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_options_added_one_by_one_lead_to_the_same_optimum(seed: int) -> None:
+def test_choices_added_one_by_one_lead_to_the_same_optimum(seed: int) -> None:
     values, costs, budget = case(seed)
     at_once, in_turn = MixingProgram(budget, budget), MixingProgram(budget, budget)
     at_once.add(values, costs)

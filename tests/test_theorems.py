@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
-from rcpomdp.solvers.arcs.search import ArcsOptions
+from rcpomdp.solvers.arcs.search import ArcsSwitches
 from reference import branches, dense
 from strategies import Dense, random_belief, random_model
 from work import AMPLE
@@ -580,7 +580,7 @@ def test_pruning_by_what_is_needed_changes_no_optimum(seed: int) -> None:
     for budget in some_budgets(case, walked, rng, 4):
         model = case.model.with_budget(budget)
         found = [
-            rc.solve(model, "arcs", epsilon=1e-4, time_limit=AMPLE, options=ArcsOptions(needs=needs))
+            rc.solve(model, "arcs", epsilon=1e-4, time_limit=AMPLE, switches=ArcsSwitches(needs=needs))
             for needs in (True, False)
         ]
         assert found[0].status == found[1].status in {"optimal", "infeasible"}

@@ -188,13 +188,13 @@ def test_costs_to_come_are_0_exactly_where_none_can_come(seed: int) -> None:
 
 
 def test_a_lottery_spends_nothing_of_a_budget_of_0() -> None:
-    options = np.array([[0.0, 0.0, 0.0], [5.0, 1e-11, 0.0], [3.0, 0.0, 2.0], [9.0, 1.0, 0.0]])  # reward, costs
-    drawn, weights = best_lottery(options, np.array([0.0, 1.0]))
+    choices = np.array([[0.0, 0.0, 0.0], [5.0, 1e-11, 0.0], [3.0, 0.0, 2.0], [9.0, 1.0, 0.0]])  # reward, costs
+    drawn, weights = best_lottery(choices, np.array([0.0, 1.0]))
     assert drawn.tolist() == [0, 2]
     assert weights == pytest.approx([0.5, 0.5])
-    assert best_lottery(options, np.array([0.0, 1.0]), mixed=False)[0].tolist() == [0]
-    assert best_lottery(options[:, :2], np.zeros(1))[0].tolist() == [2]
-    assert best_lottery(options, np.array([-1e-17, 1.0]))[0].tolist() == [0]  # spent already, but for rounding
+    assert best_lottery(choices, np.array([0.0, 1.0]), mixed=False)[0].tolist() == [0]
+    assert best_lottery(choices[:, :2], np.zeros(1))[0].tolist() == [2]
+    assert best_lottery(choices, np.array([-1e-17, 1.0]))[0].tolist() == [0]  # spent already, but for rounding
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -202,14 +202,14 @@ def test_a_lottery_spends_nothing_of_a_budget_of_0() -> None:
 def test_a_lottery_is_the_same_in_any_unit(seed: int, unit: float) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
-    options = rng.exponential(size=(n, 1 + k)) * (rng.random((n, 1 + k)) < 0.8)
-    budget = options[:, 1:].mean(axis=0) * rng.choice([0.0, 0.5, 1.0, 2.0], k)
-    drawn, weights = best_lottery(options, budget)
-    other, others = best_lottery(options * np.r_[1.0, np.full(k, unit)], budget * unit)
-    value = weights @ options[drawn]
-    assert others @ options[other, 0] == pytest.approx(value[0], abs=1e-7)
+    choices = rng.exponential(size=(n, 1 + k)) * (rng.random((n, 1 + k)) < 0.8)
+    budget = choices[:, 1:].mean(axis=0) * rng.choice([0.0, 0.5, 1.0, 2.0], k)
+    drawn, weights = best_lottery(choices, budget)
+    other, others = best_lottery(choices * np.r_[1.0, np.full(k, unit)], budget * unit)
+    value = weights @ choices[drawn]
+    assert others @ choices[other, 0] == pytest.approx(value[0], abs=1e-7)
     if (value[1:] <= spending_limit(budget)).all():
-        assert (others @ options[other, 1:] <= budget * (1 + 1e-8)).all()
+        assert (others @ choices[other, 1:] <= budget * (1 + 1e-8)).all()
 
 
 @pytest.mark.parametrize("unit", [1.0, *SCALES])

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from ._types import BoolArray, FloatArray, IntArray
+from ._types import AnyArray, BoolArray, FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP, beliefs
 from .model.endings import before_the_end
@@ -113,7 +113,8 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
-        mean: Any = before_the_end(model, sum(model.transition[1:], start=model.transition[0]) / model.n_actions)
+        mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
+        mean = before_the_end(model, mean)
         values, error = _solve(mean, gain.mean(axis=2).T, model, limits.tolerance)
         return model.initial_belief @ values, error
     if isinstance(policy, ControllerPolicy):
@@ -244,7 +245,7 @@ def _leading_to(chain: sp.csr_array[np.float64], points: BoolArray) -> BoolArray
     """Points from which some of those can be reached, themselves included."""
     reached = points.copy()
     back = sp.csr_array(chain.T)
-    front = np.flatnonzero(reached)
+    front: AnyArray = np.flatnonzero(reached)
     while front.size:
         before = np.unique(back.indices[_ragged(back.indptr.astype(np.int64), front)[1]])
         front = before[~reached[before]]

@@ -1,12 +1,12 @@
-"""The mixing program, a linear program over options that have a value and costs, solved by HiGHS.
+"""The mixing program, a linear program over choices that have a value and costs, solved by HiGHS.
 
-    max Σ_i w_i v_i    subject to    Σ_i w_i c_i ≤ d,    Σ_i w_i = 1,    w ≥ 0.
+    max Σ_i x_i v_i    subject to    Σ_i x_i c_i ≤ d,    Σ_i x_i = 1,    x ≥ 0.
 
-Its duals are the multipliers λ ≥ 0 of the budget rows and the *threshold*, the dual of ``Σ w_i = 1``: an option with
+Its duals are the multipliers λ ≥ 0 of the budget rows and the *threshold*, the dual of ``Σ x_i = 1``: a choice with
 ``v − λ·c`` above the threshold would improve the mixture. Where it is not known whether any mixture keeps the budgets,
-a first phase minimises the excess t of ``Σ_i w_i c_i − t u ≤ d`` in the units u of the costs.
+a first phase minimises the excess t of ``Σ_i x_i c_i − t u ≤ d`` in the units u of the costs.
 
-The program stays in the solver: a new option is a new column, and the next solve starts from the last basis.
+The program stays in the solver: a new choice is a new column, and the next solve starts from the last basis.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 
 from ._types import FloatArray
 
-MOST_UNITS = 1e9  # an option that costs more units than this has no part in a mixture
+MOST_UNITS = 1e9  # a choice that costs more units than this has no part in a mixture
 _NO_ENTRIES = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
 class Mix(NamedTuple):
     """An optimum of the mixing program, and its duals."""
 
-    weights: FloatArray  # [n] w; rounding may make one slightly negative
+    weights: FloatArray  # [n] x; rounding may make one slightly negative
     multipliers: FloatArray  # [K] λ
-    threshold: float  # dual of Σ w_i = 1
+    threshold: float  # dual of Σ x_i = 1
     excess: float  # t of the first phase; 0 where there is none
     pivots: int  # simplex iterations that it took
 
@@ -57,7 +57,7 @@ class MixingProgram:
     ) -> None:
         self._units, self._value_unit, self._tolerance = units.copy(), value_unit, tolerance
         self._most_weight = most_weight
-        self._first = 0 if most_excess is None else 1  # column of the first option
+        self._first = 0 if most_excess is None else 1  # column of the first choice
         self._values_count = not most_excess
         make: Any = highspy.Highs  # its stubs are partial
         self._solver = make()
@@ -83,7 +83,7 @@ class MixingProgram:
         self._solver.addCols(n, objective, least, most, entries.size, starts, rows, entries.ravel())
 
     def maximise(self, values: FloatArray, most_excess: float) -> None:
-        """Go on to the second phase, with the values [n] of all options and what is left of the excess."""
+        """Go on to the second phase, with the values [n] of all choices and what is left of the excess."""
         self._values_count = True
         self._solver.changeColBounds(0, 0.0, most_excess)
         self._solver.changeColCost(0, 0.0)

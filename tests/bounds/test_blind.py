@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reference
 from rcpomdp.bounds.blind import blind_sure_costs, blind_vectors
-from rcpomdp.solvers.belief_graph.search import Engine, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, Objective
 from strategies import Dense, cpomdps, random_belief, random_model, rngs
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
@@ -111,14 +111,14 @@ def test_sure_costs_hold_along_a_chain_that_sweeps_do_not_cross(gamma: float) ->
 @SETTINGS
 @given(cpomdps(max_states=4, max_actions=2, max_observations=3, n_costs=2, discounts=(0.0, 0.5, 0.95)), rngs())
 def test_no_history_of_a_blind_plan_exceeds_its_sure_cost(case: Dense, rng: np.random.Generator) -> None:
-    engine = Engine(case.model, Objective(1.0, np.zeros(2)))
-    classes, gamma, n_actions = engine.classes, case.model.discount, case.model.n_actions
+    graph_search = BeliefGraphSearch(case.model, Objective(1.0, np.zeros(2)))
+    classes, gamma, n_actions = graph_search.classes, case.model.discount, case.model.n_actions
     for c in range(classes.n_classes):
         members = classes.order[classes.start[c] : classes.start[c + 1]]
         if not classes.reachable[c]:
             continue
         for a in range(n_actions):
-            sure = engine.plans.sure[c * n_actions + a]
+            sure = graph_search.plans.sure[c * n_actions + a]
             start = np.zeros(case.model.n_states)
             start[members] = random_belief(rng, len(members))
             front = [(start, np.zeros(2))]
@@ -134,10 +134,10 @@ def test_no_history_of_a_blind_plan_exceeds_its_sure_cost(case: Dense, rng: np.r
 def test_known_sure_costs() -> None:
     """Free where nothing is metered, and everything for ever where it is."""
     case = random_model(np.random.default_rng(0), n_states=3, n_actions=3, n_costs=1, n_free_actions=1, cost_density=1)
-    engine = Engine(case.model, Objective(1.0, np.zeros(1)))
+    graph_search = BeliefGraphSearch(case.model, Objective(1.0, np.zeros(1)))
     free = (case.C[0] == 0).all(axis=0)
     assert free.sum() == 1
-    sure = engine.plans.sure[: engine.classes.n_classes * 3, 0].reshape(-1, 3)
+    sure = graph_search.plans.sure[: graph_search.classes.n_classes * 3, 0].reshape(-1, 3)
     assert (sure[:, free] == 0).all()
     assert (sure[:, ~free] > 0).all()
     assert (sure <= case.C.max() / (1 - case.model.discount) * (1 + 1e-9)).all()

@@ -15,7 +15,7 @@ from rcpomdp.experiments import suites
 from rcpomdp.experiments.report import paper
 from rcpomdp.experiments.run.store import canonical
 from rcpomdp.solvers import registry
-from rcpomdp.solvers.arcs.search import ArcsOptions
+from rcpomdp.solvers.arcs.search import ArcsSwitches
 
 TABLES = Path(paper.__file__).with_name("paper_tables.csv")
 
@@ -86,7 +86,7 @@ def test_cells_name_problems_solvers_and_options_that_exist(name: str) -> None:
         assert cell.suite == name
         assert set(cell.options) <= set(registry.get(cell.solver).options)
         assert set(cell.parameters) <= set(problems.get(cell.problem).parameters)
-        ArcsOptions.of(cell.options.get("options", {}))
+        ArcsSwitches.of(cell.options.get("switches", {}))
     assert all(cell.solver in {"sarsop", "cgcp", "arcs"} for _, cell in asked) or name in ("smoke", *paper._TABLES)
 
 

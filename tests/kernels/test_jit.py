@@ -10,7 +10,7 @@ import pytest
 from rcpomdp.kernels import jit
 
 
-@pytest.mark.parametrize("edited", ["values.py", "bounds/informed.py"])
+@pytest.mark.parametrize("edited", ["values.py", "bounds/level_sweeps.py"])
 def test_an_edit_anywhere_below_the_kernels_starts_a_new_cache(
     edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

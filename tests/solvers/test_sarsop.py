@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import rcpomdp as rc
 import reference
 from rcpomdp.solvers import SOLVERS, Result, TracePoint, clock
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from rcpomdp.solvers.sarsop import sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
 
@@ -235,15 +235,15 @@ def test_bounds_scale_with_the_rewards(scale: float) -> None:
 
 def test_every_option_may_be_switched() -> None:
     model = rc.problems.make("tiger", discount=0.95)
-    for options in (
-        EngineOptions(rays=False),
-        EngineOptions(sawtooth=False),
-        EngineOptions(classes=False, fib=False),
-        EngineOptions(lazy_actions=False, forget=False),
-        EngineOptions(share=0.0, wide_share=0.0),
-        EngineOptions(share=0.9, wide_share=0.9),
+    for switches in (
+        BeliefGraphSwitches(rays=False),
+        BeliefGraphSwitches(sawtooth=False),
+        BeliefGraphSwitches(classes=False, fib=False),
+        BeliefGraphSwitches(lazy_actions=False, forget=False),
+        BeliefGraphSwitches(share=0.0, wide_share=0.0),
+        BeliefGraphSwitches(share=0.9, wide_share=0.9),
     ):
-        result = sarsop(model, epsilon=0.01, options=options)
+        result = sarsop(model, epsilon=0.01, switches=switches)
         assert result.status == "optimal"
         assert 19.3600 <= result.lower <= 19.3721
         assert 19.3711 <= result.upper <= 19.3821
@@ -253,13 +253,13 @@ def test_every_option_may_be_switched() -> None:
 
 
 @pytest.mark.parametrize("name", ["crs-4-4", "tiger", "tunnels"])
-def test_one_engine_serves_many_weights(name: str) -> None:
+def test_one_search_serves_many_weights(name: str) -> None:
     model = rc.problems.make(name)
     case = reference.dense(model)
-    engine = Engine(model, Objective(1.0, np.zeros(1)))
+    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(1)))
     for objective in (0.5, 4.15, 0.0, 2.0, "cost", "reward"):
         cold = sarsop(model, objective=objective, epsilon=0.001)
-        warm = sarsop(model, objective=objective, epsilon=0.001, warm_start=engine)
+        warm = sarsop(model, objective=objective, epsilon=0.001, warm_start=graph_search)
         assert warm.status == cold.status == "optimal"
         assert (warm.objective, warm.solver) == (cold.objective, "sarsop")
         first = warm.trace[0]  # before any search
@@ -270,11 +270,13 @@ def test_one_engine_serves_many_weights(name: str) -> None:
         check_result(case, warm, weights, 0 if objective == "cost" else None)
 
 
-def test_an_engine_of_another_model_is_refused() -> None:
-    engine = Engine(rc.problems.make("tiger"), Objective(1.0, np.zeros(1)))
+def test_a_search_of_another_model_is_refused() -> None:
+    graph_search = BeliefGraphSearch(rc.problems.make("tiger"), Objective(1.0, np.zeros(1)))
     with pytest.raises(rc.InputError, match="made for another model"):
-        sarsop(rc.problems.make("tiger", discount=0.95), warm_start=engine)
-    result = sarsop(rc.problems.make("tiger").with_budget(2), epsilon=0.01, warm_start=engine)  # budgets play no part
+        sarsop(rc.problems.make("tiger", discount=0.95), warm_start=graph_search)
+    result = sarsop(
+        rc.problems.make("tiger").with_budget(2), epsilon=0.01, warm_start=graph_search
+    )  # budgets play no part
     assert result.status == "optimal"
 
 
@@ -332,7 +334,7 @@ def test_an_epsilon_of_zero_ends_where_rounding_begins(name: str) -> None:
 
 def test_a_search_that_finds_nothing_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_MOST_IDLE", 2)
-    monkeypatch.setattr(Engine, "search", lambda *_: None)
+    monkeypatch.setattr(BeliefGraphSearch, "search", lambda *_: None)
     case = hard_model()
     result = sarsop(case.model, epsilon=1e-9)
     assert result.status == "stalled"

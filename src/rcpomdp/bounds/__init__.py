@@ -1,11 +1,11 @@
-"""From a model to bounds on its values."""
+"""From a model to bounds on its values: `docs/howto/add-a-bound.md` says which module holds which."""
 
-from .fib import fib_vectors
+from .blind import BlindPlan, blind_plans
+from .fib import cost_fib_vectors, fib_vectors
 from .mdp import mdp_q_values
-from .starting import StartingPlan, blind_plans, cost_fib_vectors
 
 __all__ = [
-    "StartingPlan",
+    "BlindPlan",
     "blind_plans",
     "cost_fib_vectors",
     "fib_vectors",

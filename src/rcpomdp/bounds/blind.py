@@ -6,7 +6,7 @@ plan from a class is ``w(c) = max_{s in c} C(s, a) + β max_{c' follows c} w(c')
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +15,21 @@ from scipy.sparse.linalg import splu
 
 from .._types import BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
-from ..model.endings import before_the_end
+from ..model.classes import observability_classes
+from ..model.endings import adding_up, before_the_end
 
 _SWEEPS = 1000
 _ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
 _EPS = float(np.finfo(np.float64).eps)
+
+
+class BlindPlan(NamedTuple):
+    """One action for ever: its reward from below, its costs from above, and its sure cost."""
+
+    action: int
+    reward: FloatArray  # [S] from below
+    cost: FloatArray  # [K, S] from above
+    sure_cost: FloatArray  # [K] from the initial belief
 
 
 def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
@@ -46,6 +56,26 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
         vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / model.fade)
     return vectors
+
+
+def blind_plans(model: CPOMDP) -> list[BlindPlan]:
+    """The plan of each action, taken for ever, with its exact totals.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("tiger")
+    >>> listen = blind_plans(model)[0]
+    >>> listen.reward.round(9).tolist(), listen.cost.round(9).tolist(), listen.sure_cost.round(9).tolist()
+    ([-4.0, -4.0], [[4.0, 4.0]], [4.0])
+    """
+    totals = blind_vectors(model, np.concatenate([model.reward[None], model.cost]))
+    reachable = _reachable(model)
+    plans = []
+    for a, rows in enumerate(totals):
+        expected = rows[1:] @ model.initial_belief
+        most = adding_up(model.cost[:, reachable, a].max(axis=1, initial=0.0), model.cost_fade)
+        # What is never expected is never spent; else no step costs more than the worst state that can be reached.
+        plans.append(BlindPlan(a, rows[0], rows[1:], np.where(expected <= 0, 0.0, most)))
+    return plans
 
 
 def _reaches(transition: sp.csr_array[np.float64], goal: BoolArray) -> BoolArray:
@@ -112,3 +142,8 @@ def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount:
             break
         sure = lower
     return sure
+
+
+def _reachable(model: CPOMDP) -> BoolArray:
+    classes = observability_classes(model)
+    return np.asarray(classes.reachable[classes.class_of])

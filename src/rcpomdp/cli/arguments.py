@@ -79,7 +79,7 @@ def options(given: list[str] | None, flags: dict[str, Any]) -> dict[str, Any]:
     return named | others
 
 
-_PYTHON_ONLY = ("progress", "options")  # a function, and a record of switches
+_PYTHON_ONLY = ("progress", "switches")  # a function, and a record of switches
 
 
 def _made(problem: str, given: dict[str, Any]) -> CPOMDP:

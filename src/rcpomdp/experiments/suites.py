@@ -58,7 +58,7 @@ EXTENDED = (CE, TIGHT_TIGER, TIGER, CRS_4_4, CRS_5_7, CRS_7_8, CRS_11_11, TUNNEL
 UNCONSTRAINED = (CE, TIGER, TUNNELS, CRS_4_4, CRS_5_7)
 UNLIMITED = 1000.0  # a budget that no policy can spend
 
-# Ideas of ARCS switched off one at a time, as `solvers.arcs.search.ArcsOptions` has them, and the gap to reach.
+# Ideas of ARCS switched off one at a time, as `solvers.arcs.search.ArcsSwitches` has them, and the gap to reach.
 IDEAS: dict[str, dict[str, Any]] = {
     "no levels": {"levels": 1},
     "no relaxation": {"relaxation": False},
@@ -68,11 +68,11 @@ IDEAS: dict[str, dict[str, Any]] = {
     "one leaf": {"leaves": False},
     "no unconstrained leaves": {"unconstrained_leaves": False},
     "with sawtooth": {"sawtooth": True},
-    "no rays": {"engine": {"rays": False}},
-    "no classes": {"engine": {"classes": False}},
-    "not merged": {"engine": {"merge": False}},
-    "all actions": {"engine": {"lazy_actions": False}},
-    "no FIB": {"engine": {"fib": False}},
+    "no rays": {"belief_graph": {"rays": False}},
+    "no classes": {"belief_graph": {"classes": False}},
+    "not merged": {"belief_graph": {"merge": False}},
+    "all actions": {"belief_graph": {"lazy_actions": False}},
+    "no FIB": {"belief_graph": {"fib": False}},
 }
 ABLATION = ((TIGER, 0.01), (TUNNELS, 0.0001), (CRS_4_4, 0.02), (CRS_5_7, 0.01), (CRS_7_8, 0.02))
 ABLATION_LIMIT = 10.0
@@ -214,7 +214,7 @@ def _ablation() -> list[Cell]:
     made = []
     for place, gap in ABLATION:
         variants: dict[str, dict[str, Any]] = {"ARCS": {}}
-        variants |= {f"ARCS, {idea}": {"options": off} for idea, off in IDEAS.items()}
+        variants |= {f"ARCS, {idea}": {"switches": off} for idea, off in IDEAS.items()}
         variants[AS_PUBLISHED] = {"variant": "paper"}
         for algorithm, options in variants.items():
             made.append(_cell("ablation", place, algorithm, {"epsilon": gap, **options}, ABLATION_LIMIT, runs=0))

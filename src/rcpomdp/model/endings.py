@@ -49,7 +49,7 @@ def _reachable(moves: sp.csr_array[np.float64], start: BoolArray) -> BoolArray:
 
 
 def adding_up(each: FloatArray, fade: FloatArray) -> FloatArray:
-    """Totals of what each step may add, ``each / fade``; infinite where it fades never, and 0 where there is nothing."""
+    """Totals of what each step may add, ``each / fade``; infinite where nothing fades, 0 where nothing is added."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(each > 0, each / fade, 0.0)
 

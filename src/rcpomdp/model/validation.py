@@ -323,7 +323,9 @@ def cost_discounts(given: Any, costs: Labels, discount: float) -> FloatArray:
     beta = per_cost(given, costs, "cost discount", discount)
     for name, value in zip(costs, beta.tolist(), strict=True):
         if not discount <= value <= 1:
-            raise ModelError(f"cost discount of {name!r} is {value!r}, outside [{discount!r}, 1], from the discount to 1")
+            raise ModelError(
+                f"cost discount of {name!r} is {value!r}, outside [{discount!r}, 1], from the discount to 1"
+            )
         if discount == 0 < value:
             raise ModelError(f"cost discount of {name!r} is {value!r}, but with discount 0 nothing after a step counts")
     return beta

@@ -1,8 +1,8 @@
-"""The best lottery over options that cost: the mixing program (`rcpomdp.lp`) behind a randomised choice.
+"""The best lottery over choices that cost: the mixing program (`rcpomdp.lp`) behind a randomised choice.
 
-A basic optimum mixes no more options than there are finite budgets, and one. With one budget it is therefore the best
-option within it, or the best mixture of one within it and one beyond; with several HiGHS finds it. Where no lottery
-keeps the budgets, the option that exceeds them the least is taken (Ho et al. 2024, App. F.1).
+A basic optimum mixes no more choices than there are finite budgets, and one. With one budget it is therefore the best
+choice within it, or the best mixture of one within it and one beyond; with several HiGHS finds it. Where no lottery
+keeps the budgets, the choice that exceeds them the least is taken (Ho et al. 2024, App. F.1).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def best_lottery(values: FloatArray, budget: FloatArray, mixed: bool = True) -> 
 
     Parameters
     ----------
-    values : [n, 1 + K] reward and costs of each option
+    values : [n, 1 + K] reward and costs of each choice
     budget : [K] most that may be expected to be spent; inf is unlimited
-    mixed : False asks for a single option, the best that keeps the budgets by itself
+    mixed : False asks for a single choice, the best that keeps the budgets by itself
 
-    >>> options = np.array([[0.0, 0.0], [6.0, 2.0], [7.0, 4.0]])  # reward, cost
-    >>> best_lottery(options, np.array([3.0]))
+    >>> choices = np.array([[0.0, 0.0], [6.0, 2.0], [7.0, 4.0]])  # reward, cost
+    >>> best_lottery(choices, np.array([3.0]))
     (array([1, 2]), array([0.5, 0.5]))
-    >>> best_lottery(options, np.array([3.0]), mixed=False)
+    >>> best_lottery(choices, np.array([3.0]), mixed=False)
     (array([1]), array([1.]))
     """
     limited = np.isfinite(budget)
@@ -52,7 +52,7 @@ def best_lottery(values: FloatArray, budget: FloatArray, mixed: bool = True) -> 
 
 
 def least_excess(rewards: FloatArray, costs: FloatArray, limit: FloatArray) -> int:
-    """The option that exceeds the budgets the least, all told; of equals the one of most reward."""
+    """The choice that exceeds the budgets the least, all told; of equals the one of most reward."""
     excess = np.maximum(costs - limit, 0.0).sum(axis=1)
     rounding = RELATIVE * np.where(costs > limit, np.maximum(costs, np.abs(limit)), 0.0).sum(axis=1)
     return _first_largest(np.where(excess <= excess.min() + rounding, rewards, -np.inf))
@@ -66,7 +66,7 @@ def _first_largest(rewards: FloatArray) -> int:
 def _best_pair(
     rewards: FloatArray, costs: FloatArray, limit: float, within: Any, best: int
 ) -> tuple[IntArray, FloatArray]:
-    """With one budget: the best option within it, or it spent to the last by two."""
+    """With one budget: the best choice within it, or it spent to the last by two."""
     low, high = np.flatnonzero(within), np.flatnonzero(~within & (rewards > rewards[best]))
     if high.size:
         share = (limit - costs[low, None]) / (costs[high] - costs[low, None])  # of the one beyond
@@ -82,14 +82,14 @@ def _best_pair(
 def _program(rewards: FloatArray, costs: FloatArray, budget: FloatArray) -> tuple[IntArray, FloatArray] | None:
     """The mixing program for any number of budgets, each in units of itself; None if no lottery keeps them."""
     some = budget > 0
-    options = np.flatnonzero((costs[:, ~some] <= budget[~some]).all(axis=1))  # of nothing, nothing is spent
-    if not options.size:
+    choices = np.flatnonzero((costs[:, ~some] <= budget[~some]).all(axis=1))  # of nothing, nothing is spent
+    if not choices.size:
         return None
-    value_unit = float(np.abs(rewards[options]).max()) or 1.0
+    value_unit = float(np.abs(rewards[choices]).max()) or 1.0
     program = MixingProgram(budget[some], budget[some], value_unit, tolerance=RELATIVE, most_weight=1.0)
-    program.add(rewards[options], costs[np.ix_(options, some)])
+    program.add(rewards[choices], costs[np.ix_(choices, some)])
     found = program.solve()
     if found is None:
         return None
     drawn = np.flatnonzero(found.weights > _LEAST_WEIGHT)
-    return options[drawn], found.weights[drawn] / found.weights[drawn].sum()
+    return choices[drawn], found.weights[drawn] / found.weights[drawn].sum()

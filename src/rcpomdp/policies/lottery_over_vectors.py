@@ -1,7 +1,7 @@
 """Policies over beliefs and what is left of the budget: draw from the best lottery over α-vectors.
 
-At belief b with d left the policy draws a vector from the lottery that maximises ``Σ w_i α_r,i·b`` subject to
-``Σ w_i α_c,i·b ≤ d`` (`policies.lottery`), takes its action a, and goes on with ``d' = (d − C(b, a)) / γ`` (Kim et al.,
+At belief b with d left the policy draws a vector from the lottery that maximises ``Σ x_i α_r,i·b`` subject to
+``Σ x_i α_c,i·b ≤ d`` (`policies.lottery`), takes its action a, and goes on with ``d' = (d − C(b, a)) / γ`` (Kim et al.,
 Point-Based Value Iteration for Constrained POMDPs, IJCAI 2011). The next step draws anew, so that the vectors' own
 promises need not come true.
 """
@@ -16,7 +16,7 @@ from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
-from ..model.budget import left_after
+from ..model.remaining_budget import left_after
 from ..model.validation import real_array
 from ..views import notebook
 from .base import whole_numbers
@@ -91,10 +91,10 @@ class BudgetedAlphaPolicy:
         action = choices[-1][0]
         if len(choices) > 1:
             u = np.random.default_rng((key, step)).random()
-            for option, weight in choices:
+            for choice, weight in choices:
                 u -= weight
                 if u < 0:
-                    action = option
+                    action = choice
                     break
         return BudgetedState(belief, left, action, step, key)
 

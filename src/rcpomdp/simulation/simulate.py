@@ -98,8 +98,8 @@ class Simulation:
     def truncation(self) -> tuple[float, list[float]]:
         """At most how far longer runs could move the mean reward, and each mean cost.
 
-        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``; a cost may add up for ever if it is
-        not discounted.
+        A run that has not ended can still earn at most ``γ^steps max|R| / (1 − γ)``; a cost that is not discounted may
+        add up for ever.
         """
         going_on, model = 1.0 - float(self.outcome.ended.mean()), self.model
         if not going_on:

@@ -34,7 +34,7 @@ from .._types import FloatArray
 from ..errors import InputError
 from ..model import CPOMDP
 from . import sarsop as unconstrained
-from .belief_graph.search import Engine, Objective
+from .belief_graph.search import BeliefGraphSearch, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 from .checks import check_common, check_whole, is_number
@@ -86,9 +86,9 @@ def exp_gradient(
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
     unconstrained.load_kernels()
     clock = Clock(time_limit)
-    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
-    game = Game(engine, epsilon, clock, progress)
+    game = Game(graph_search, epsilon, clock, progress)
     try:
         status = game.play(int(iterations), bound)
     except KeyboardInterrupt:
@@ -109,13 +109,17 @@ class Game:
     """Rounds of multipliers and answers."""
 
     def __init__(
-        self, engine: Engine, epsilon: float, clock: Clock, progress: Callable[[TracePoint], None] | None = None
+        self,
+        graph_search: BeliefGraphSearch,
+        epsilon: float,
+        clock: Clock,
+        progress: Callable[[TracePoint], None] | None = None,
     ) -> None:
-        self.engine, self.model, self.epsilon, self.clock = engine, engine.model, epsilon, clock
-        self.pricing = Pricing(engine, self.model.spending_limit, clock, progress)
+        self.graph_search, self.model, self.epsilon, self.clock = graph_search, graph_search.model, epsilon, clock
+        self.pricing = Pricing(graph_search, self.model.spending_limit, clock, progress)
         self.answers: list[int] = []  # a plan for each round
-        self.thrifty = [engine.best_plan]  # plans of a mixture that spends little
-        self.spare = Mixture(np.ones(1), *engine.best_totals()[:2])  # that mixture
+        self.thrifty = [graph_search.best_plan]  # plans of a mixture that spends little
+        self.spare = Mixture(np.ones(1), *graph_search.best_totals()[:2])  # that mixture
         self.needed = np.zeros(self.model.n_costs)
         self._limited = self.pricing.limited
         self._budget = np.where(self._limited, self.model.budget, 0.0)
@@ -124,10 +128,10 @@ class Game:
         """Set the scale, then play the rounds; return what ended it."""
         free, ended = self._answer(np.zeros(self.model.n_costs), self._share(_SHARE))
         rounds = self._affordable(iterations)
-        most = self.engine.totals(free)[1]
+        most = self.graph_search.totals(free)[1]
         if self._within(most):  # no budget binds
             plan, ended = self._answer(np.zeros(self.model.n_costs), np.inf)
-            most = self.engine.totals(plan)[1]
+            most = self.graph_search.totals(plan)[1]
             if self._within(most):
                 self.answers = [plan]
                 return self._judge(ended)
@@ -145,7 +149,7 @@ class Game:
                 self.answers.append(plan)
                 if ended not in (ENOUGH, SHARE_USED, STALLED):
                     return ended
-                log_odds += rate * (self.engine.totals(plan)[1] - self._budget) / unit
+                log_odds += rate * (self.graph_search.totals(plan)[1] - self._budget) / unit
             rounds = min(len(self.answers), iterations - len(self.answers))  # as many again, if time was short
         return self._judge(ITERATION_LIMIT)
 
@@ -153,9 +157,9 @@ class Game:
         """The best policy found at some multipliers, and what ended the search for it."""
         self.pricing.aim(at)
         self.pricing.tell()
-        goal = max(self.epsilon - 2 * (self.engine.slack + self.pricing.slack), self.engine.slack)
+        goal = max(self.epsilon - 2 * (self.graph_search.slack + self.pricing.slack), self.graph_search.slack)
         ended = self.pricing.search(lambda: goal, seconds=seconds)
-        return self.engine.best_plan, ended
+        return self.graph_search.best_plan, ended
 
     def _share(self, share: float) -> float:
         return np.inf if self.clock.left is None else share * self.clock.left
@@ -175,13 +179,13 @@ class Game:
         With budgets of zero in units of the true ones, the first phase of the master program minimises the largest
         share of a budget that is spent.
         """
-        engine, pricing = self.engine, self.pricing
-        plans = engine.blind_plans
+        graph_search, pricing = self.graph_search, self.pricing
+        plans = graph_search.blind_plans
         none = np.where(self._limited, 0.0, np.inf)
         unit = np.where(self._budget > 0, self._budget, pricing.scale[1])
         master = Master(none, none, 1.0, np.where(unit > 0, unit, 1.0))
         for plan in plans:
-            master.add(*engine.totals(plan)[:2])
+            master.add(*graph_search.totals(plan)[:2])
         for _ in range(_ROUNDS):
             master.solve()
             self.thrifty, self.spare = plans.copy(), master.mixture
@@ -192,23 +196,23 @@ class Game:
             if pricing.least_weighted_cost > pricing.allowed:
                 for least, plan in pricing.least_costs(seconds=self._share(_SHARE)):
                     self.needed = least
-                    master.add(*engine.totals(plan)[:2])
+                    master.add(*graph_search.totals(plan)[:2])
                     plans.append(plan)
                 master.solve()
                 self.thrifty, self.spare = plans, master.mixture
                 return False
-            if engine.best_plan in plans:
+            if graph_search.best_plan in plans:
                 break
-            plans.append(engine.best_plan)
-            master.add(*engine.best_totals()[:2])
+            plans.append(graph_search.best_plan)
+            master.add(*graph_search.best_totals()[:2])
         return True
 
     def _slack_goal(self, threshold: float) -> float:
         """Enough is known of the least weighted cost when half of it fits, or half of what the best policy promises."""
-        engine, allowed = self.engine, self.pricing.allowed
-        if engine.lower > -allowed / 2 or self.pricing.least_weighted_cost > allowed:
+        graph_search, allowed = self.graph_search, self.pricing.allowed
+        if graph_search.lower > -allowed / 2 or self.pricing.least_weighted_cost > allowed:
             return np.inf
-        return max((engine.lower - threshold) / 2, _PRECISION * allowed)
+        return max((graph_search.lower - threshold) / 2, _PRECISION * allowed)
 
     def _narrowed_bounds(self) -> FloatArray:
         """B of each cost, [K]: an answer at B / 4 bounds the optimum, and so B, until that changes little.
@@ -239,13 +243,13 @@ class Game:
 
     def _mixture(self) -> Mixture:
         """Each answer as often as it was given."""
-        rewards, costs = zip(*(self.engine.totals(plan)[:2] for plan in self.answers), strict=True)
+        rewards, costs = zip(*(self.graph_search.totals(plan)[:2] for plan in self.answers), strict=True)
         weights = np.full(len(rewards), 1 / len(rewards))
         return Mixture(weights, float(weights @ np.array(rewards)), weights @ np.array(costs))
 
     def result(self, status: str) -> Result:
         """The bounds and the mixture that were found."""
-        engine, pricing = self.engine, self.pricing
+        graph_search, pricing = self.graph_search, self.pricing
         plans, mixture = (self.answers, self._mixture()) if self.answers else (self.thrifty, self.spare)
         weights = np.zeros(max(plans) + 1)
         np.add.at(weights, plans, mixture.weights)  # many an answer is given again
@@ -259,10 +263,10 @@ class Game:
             status,
             pricing.trace,
             self.clock.setup_seconds,
-            policy=mixture_policy(engine, used.tolist(), weights[used]),
+            policy=mixture_policy(graph_search, used.tolist(), weights[used]),
             reward=mixture.reward,
             cost=mixture.cost,
-            sure_cost=np.max([engine.totals(int(plan))[2] for plan in used], axis=0),
+            sure_cost=np.max([graph_search.totals(int(plan))[2] for plan in used], axis=0),
             suffices=mixture.cost if status == INFEASIBLE else None,
             needed=self.needed if status == INFEASIBLE else None,
         )

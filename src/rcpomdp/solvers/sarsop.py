@@ -4,7 +4,7 @@ Point-based search from b_0 after Kurniawati, Hsu and Lee (2008): sample, backup
 What departs from the published algorithm, and why:
 
 - Beliefs, vectors and bounds live per observability class, found from the flat model (`classes.py`).
-- The upper bound comes from the fast informed bound, backups and rays (`kernels/belief_graph/store.py`). The sawtooth
+- The upper bound comes from the fast informed bound, backups and rays (`kernels/belief_graph/rays.py`). The sawtooth
   over points is there too, but each look tests only the newest few points: rays do most of its work.
 - Sampling is selective by a target that is a share of the current gap at the root, in place of predicted values.
 - A backup adds one vector, as a plan: action and successors, reward, costs and sure cost. The policy follows the plans
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..model import CPOMDP
-from .belief_graph.search import Engine, EngineOptions, Objective
+from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common
 from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
@@ -46,8 +46,8 @@ def sarsop(
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
-    options: EngineOptions | None = None,
-    warm_start: Engine | None = None,
+    switches: BeliefGraphSwitches | None = None,
+    warm_start: BeliefGraphSearch | None = None,
 ) -> Result:
     """Solve the POMDP; budgets play no part.
 
@@ -60,8 +60,8 @@ def sarsop(
     memory_limit : bytes that beliefs and plans may take
     seed : of nothing, for there are no random choices
     progress : called with the bounds now and then
-    options : ideas of the search that can be switched off
-    warm_start : an engine of the same model (`Result` of an earlier call keeps none; make one with `Engine`), whose
+    switches : ideas of the search that can be switched off
+    warm_start : a `BeliefGraphSearch` of the same model (make one: the `Result` of an earlier call keeps none), whose
         beliefs and plans are used again for this objective
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then.
@@ -74,38 +74,38 @@ def sarsop(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
     clock = Clock(time_limit)
-    engine = _engine(model, goal.objective, options, memory_limit, warm_start, clock)
+    graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
-    trace = [_point(engine, goal, 0.0)]
+    trace = [_point(graph_search, goal, 0.0)]
     try:
-        status = _search(engine, goal, epsilon, clock, trace, progress)
+        status = _search(graph_search, goal, epsilon, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(_point(engine, goal, clock.seconds))
-    reward, cost, sure = engine.best_totals()
+    trace.append(_point(graph_search, goal, clock.seconds))
+    reward, cost, sure = graph_search.best_totals()
     return Result.of_search(
         "sarsop",
         status,
         trace,
         clock.setup_seconds,
         objective=goal.name,
-        policy=engine.policy(),
+        policy=graph_search.policy(),
         reward=reward,
         cost=cost,
         sure_cost=sure,
     )
 
 
-def _engine(
+def _graph_search(
     model: CPOMDP,
     objective: Objective,
-    options: EngineOptions | None,
+    switches: BeliefGraphSwitches | None,
     memory_limit: float,
-    warm_start: Engine | None,
+    warm_start: BeliefGraphSearch | None,
     clock: Clock,
-) -> Engine | PointBasedSearch:
+) -> BeliefGraphSearch | PointBasedSearch:
     """The search that suits the model, or the one to start from."""
-    if warm_start is None and options is None and may_be_noisy(model):
+    if warm_start is None and switches is None and may_be_noisy(model):
         with clock.stopped():
             point_based.load_kernels()
         if is_noisy(model):
@@ -113,9 +113,9 @@ def _engine(
     with clock.stopped():
         load_kernels()
     if warm_start is None:
-        return Engine(model, objective, options, memory_limit)
+        return BeliefGraphSearch(model, objective, switches, memory_limit)
     if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
-        raise InputError("the engine to start from was made for another model")
+        raise InputError("the search to start from was made for another model")
     warm_start.memory_limit, warm_start.out_of_memory = memory_limit, False
     if not warm_start.aims_at(objective):
         warm_start.retarget(objective)
@@ -123,7 +123,7 @@ def _engine(
 
 
 def _search(
-    engine: Engine | PointBasedSearch,
+    graph_search: BeliefGraphSearch | PointBasedSearch,
     goal: _Goal,
     epsilon: float,
     clock: Clock,
@@ -133,19 +133,19 @@ def _search(
     """Search in slices of time until something ends it; return what did."""
     stalls = StallDetector()
     # The gap that is reported allows for rounding, and must be the one that meets epsilon.
-    inner_epsilon = epsilon - 2 * (goal.tie + engine.slack)
+    inner_epsilon = epsilon - 2 * (goal.tie + graph_search.slack)
     if inner_epsilon <= 0:
-        inner_epsilon = engine.slack  # below it there is only rounding to be gained
+        inner_epsilon = graph_search.slack  # below it there is only rounding to be gained
     while not trace[-1].upper - trace[-1].lower <= epsilon:
-        if engine.gap <= inner_epsilon:
+        if graph_search.gap <= inner_epsilon:
             return STALLED
         if clock.over:
             return TIME_LIMIT
-        if engine.out_of_memory:
+        if graph_search.out_of_memory:
             return MEMORY_LIMIT
         with clock.slice() as work:
-            engine.search(inner_epsilon, work, stalls.share)
-        trace.append(_point(engine, goal, clock.seconds))
+            graph_search.search(inner_epsilon, work, stalls.share)
+        trace.append(_point(graph_search, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
         if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
@@ -205,21 +205,21 @@ def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
     return goal
 
 
-def _point(engine: Engine | PointBasedSearch, goal: _Goal, seconds: float) -> TracePoint:
-    lower, upper = engine.lower, engine.upper
+def _point(graph_search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, seconds: float) -> TracePoint:
+    lower, upper = graph_search.lower, graph_search.upper
     if goal.cost is not None:
         # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.
         lower, upper = max(0.0, -upper - goal.tie), -lower + goal.tie
-    lower -= engine.slack if goal.cost is None or lower > 0 else 0.0
-    upper += engine.slack
-    beliefs, plans = engine.sizes
-    return TracePoint(seconds, lower, upper, engine.trials, beliefs, plans)
+    lower -= graph_search.slack if goal.cost is None or lower > 0 else 0.0
+    upper += graph_search.slack
+    beliefs, plans = graph_search.sizes
+    return TracePoint(seconds, lower, upper, graph_search.trials, beliefs, plans)
 
 
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    engine = Engine(smallest_model(), Objective(1.0, np.zeros(1)))
-    engine.search(0.0, 10)
-    engine.forget()
-    engine.best_totals()
+    graph_search = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1)))
+    graph_search.search(0.0, 10)
+    graph_search.forget()
+    graph_search.best_totals()

@@ -93,11 +93,11 @@ class Chain:
         links = np.unique(self.node[moves.coords[0]] * n_nodes + self.node[moves.coords[1]])
         parent, child = np.divmod(links, n_nodes)
         ways = [worst(c, parent, child, beta) for c, beta in zip(here, model.cost_discount.tolist(), strict=True)]
-        over = (here > model.arrays.step_limit[:, None]).any(axis=0)
-        graph = sp.csr_array((np.ones(parent.size), (parent, child)), shape=(n_nodes, n_nodes))
+        over: BoolArray = np.asarray((here > model.arrays.step_limit[:, None]).any(axis=0))
+        graph: Any = sp.csr_array((np.ones(parent.size), (parent, child)), shape=(n_nodes, n_nodes))
         while not np.array_equal(reached := over | (graph @ over.astype(np.float64) > 0), over):
             over = reached
-        self.may_break: BoolArray = over  # [nodes] whether a step that costs too much may follow
+        self.may_break = over  # [nodes] whether a step that costs too much may follow
         self.most = np.array([way.above for way in ways]).reshape(here.shape)
 
     def bound(self, node: int, live: AnyArray) -> FloatArray:
@@ -120,7 +120,9 @@ class Chain:
                 error = max(error, off)
                 continue
             for row in rows.tolist():  # only what leads to something is followed, or it would never end
-                counts = np.ones(self.size, dtype=np.bool_) if row == 0 else self.costly[row - 1] & ~self._endless(row - 1)
+                counts = (
+                    np.ones(self.size, dtype=np.bool_) if row == 0 else self.costly[row - 1] & ~self._endless(row - 1)
+                )
                 if row > 0 and self._endless(row - 1)[: self.start.size].any():
                     total[row] = np.inf
                     continue
@@ -183,7 +185,11 @@ class Chain:
         return np.array([x for x, _ in parts]).reshape(-1, self.size), np.array([off for _, off in parts])
 
     def _expected(self, k: int, gamma: float) -> tuple[FloatArray, float]:
-        gain, matrix, most = self.model.cost[k, self.state, self.action], self.matrix, 1 / (1 - gamma) if gamma < 1 else 0.0
+        gain, matrix, most = (
+            self.model.cost[k, self.state, self.action],
+            self.matrix,
+            1 / (1 - gamma) if gamma < 1 else 0.0,
+        )
         if gamma == 1:
             counts = self.costly[k] & ~self._endless(k)
             matrix, most = sp.csr_array(sp.diags_array(counts.astype(np.float64)) @ matrix), self._most_visits(counts)

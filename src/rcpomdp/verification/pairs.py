@@ -164,10 +164,15 @@ class Pairs:
                 return f"{self.expanded:,} pairs of node and belief do not decide whether a step costs too much", ()
             self.expand(i)
             for k in np.flatnonzero(self.here[i] > limit).tolist():
-                steps = [*_unwound(past[i]), (str(self.model.actions[int(self.chain.policy.actions[self.node[i]])]), "")]
+                steps = [
+                    *_unwound(past[i]),
+                    (str(self.model.actions[int(self.chain.policy.actions[self.node[i]])]), ""),
+                ]
                 which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
                 before = f"after {_tell(steps[:-1])}" if len(steps) > 1 else "at the start"
-                told = f"{before} the step {steps[-1][0]} costs {_apart(float(self.here[i][k]), self.model.step_limit[k])}"
+                told = (
+                    f"{before} the step {steps[-1][0]} costs {_apart(float(self.here[i][k]), self.model.step_limit[k])}"
+                )
                 return f"{told}{which}", tuple(steps[:-1])
             for o, pair in self.after[i]:
                 if pair not in past:

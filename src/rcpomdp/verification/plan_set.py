@@ -173,8 +173,8 @@ class _Check:
     def _check_costs(self, nodes: IntArray, step: FloatArray, worst: FloatArray, dear: IntArray) -> None:
         """Check what is spent: ``step [nodes, K]``, then ``worst [nodes, K]``, after observation ``dear [nodes, K]``."""
         for i, k in np.argwhere(step > self.model.arrays.step_limit).tolist():
-            limit = self.model.step_limit[k]
-            raise Fault(f"the step of {self._name(int(nodes[i]))} may cost {step[i, k]:.9g}, and {limit:.9g} is its limit")
+            limit = f"its limit is {self.model.step_limit[k]:.9g}"
+            raise Fault(f"the step of {self._name(int(nodes[i]))} may cost {step[i, k]:.9g}; {limit}")
         spent = step + self.beta * worst
         for k in self.limited.tolist():
             promised = self.policy.sure_cost[nodes, k]

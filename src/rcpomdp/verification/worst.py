@@ -85,7 +85,7 @@ def _undiscounted(here: FloatArray, parent: IntArray, child: IntArray) -> Worst:
     edges = np.flatnonzero(~is_circle[circle[parent]] & (x[child] == best[parent]))[::-1]
     move[parent[edges]] = child[edges]
     for c in np.flatnonzero(is_circle).tolist():
-        _go_round(c, np.isinf(cost[c]), here, x, parent, child, circle, move)
+        _go_round(c, bool(np.isinf(cost[c])), here, x, parent, child, circle.astype(np.int64), move)
     return Worst(x, x, move)
 
 

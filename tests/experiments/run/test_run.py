@@ -15,8 +15,8 @@ from rcpomdp.errors import InputError
 from rcpomdp.experiments.run.cell import run_cell
 from rcpomdp.experiments.run.store import RunStore
 from rcpomdp.solvers import registry
-from rcpomdp.solvers.arcs.search import ArcsOptions
-from rcpomdp.solvers.belief_graph.search import EngineOptions
+from rcpomdp.solvers.arcs.search import ArcsSwitches
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSwitches
 
 
 def test_a_record_is_what_the_solver_and_the_simulator_say() -> None:
@@ -64,7 +64,7 @@ def test_solvers_get_seed_and_limit_of_the_cell(monkeypatch: pytest.MonkeyPatch)
         ({"problem": "tigre"}, "ProblemError: unknown problem 'tigre'; did you mean 'tiger'?"),
         ({"options": {"epsilonn": 1}}, "InputError: solver 'arcs' has no option 'epsilonn'"),
         ({"budget": [-1.0]}, "budget"),
-        ({"options": {"options": {"idea": 1}}}, "InputError: ARCS does not know these options"),
+        ({"options": {"switches": {"idea": 1}}}, "InputError: ARCS does not know these switches"),
     ],
 )
 def test_what_goes_wrong_is_a_record_too(change: dict[str, object], error: str, tmp_path) -> None:
@@ -76,8 +76,10 @@ def test_what_goes_wrong_is_a_record_too(change: dict[str, object], error: str, 
 
 
 def test_ideas_of_arcs_are_plain_values() -> None:
-    assert ArcsOptions.of({}) == ArcsOptions()
-    assert ArcsOptions.of({"engine": {"rays": False}}) == ArcsOptions(engine=EngineOptions(rays=False))
+    assert ArcsSwitches.of({}) == ArcsSwitches()
+    assert ArcsSwitches.of({"belief_graph": {"rays": False}}) == ArcsSwitches(
+        belief_graph=BeliefGraphSwitches(rays=False)
+    )
 
 
 WARM = """
@@ -96,7 +98,7 @@ for problem, solver, options in (("crs-4-4", "cgcp", {"epsilon": 0.5}), ("ce", "
     solve(model, solver, time_limit=20.0, **options)
 from rcpomdp.kernels.arcs_published.trials import least_budget
 from rcpomdp.kernels.belief_graph.search import retarget
-from rcpomdp.kernels.belief_graph.store import rehash
+from rcpomdp.kernels.belief_graph.interning import rehash
 assert [len(used.signatures) for used in (least_budget, retarget, rehash)] == [1, 1, 1]
 print("done")
 """

@@ -23,8 +23,8 @@ from rcpomdp.solvers import Result, TracePoint, clock
 from rcpomdp.solvers.arcs.levels import level_values
 from rcpomdp.solvers.arcs.multipliers import dual_multipliers
 from rcpomdp.solvers.arcs.online import OnlinePolicy
-from rcpomdp.solvers.arcs.search import ArcsOptions, BudgetSearch
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.arcs.search import ArcsSwitches, BudgetSearch
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from strategies import Dense, random_belief, random_model
 from work import AMPLE, stop_after
 
@@ -172,20 +172,20 @@ def binds(case: Dense) -> bool:
 
 
 SWITCHES = {
-    "one level": ArcsOptions(levels=1, most_levels=1),
-    "few levels": ArcsOptions(levels=1),
-    "relaxation": ArcsOptions(relaxation=False),
-    "multipliers": ArcsOptions(multipliers=False),
-    "needs": ArcsOptions(needs=False),
-    "monotone": ArcsOptions(monotone=False),
-    "leaves": ArcsOptions(leaves=False),
-    "unconstrained_leaves": ArcsOptions(unconstrained_leaves=False),
-    "sawtooth": ArcsOptions(sawtooth=True),
-    "rays": ArcsOptions(engine=EngineOptions(rays=False)),
-    "classes": ArcsOptions(engine=EngineOptions(classes=False)),
-    "merge": ArcsOptions(engine=EngineOptions(merge=False)),
-    "lazy_actions": ArcsOptions(engine=EngineOptions(lazy_actions=False)),
-    "fib": ArcsOptions(engine=EngineOptions(fib=False)),
+    "one level": ArcsSwitches(levels=1, most_levels=1),
+    "few levels": ArcsSwitches(levels=1),
+    "relaxation": ArcsSwitches(relaxation=False),
+    "multipliers": ArcsSwitches(multipliers=False),
+    "needs": ArcsSwitches(needs=False),
+    "monotone": ArcsSwitches(monotone=False),
+    "leaves": ArcsSwitches(leaves=False),
+    "unconstrained_leaves": ArcsSwitches(unconstrained_leaves=False),
+    "sawtooth": ArcsSwitches(sawtooth=True),
+    "rays": ArcsSwitches(belief_graph=BeliefGraphSwitches(rays=False)),
+    "classes": ArcsSwitches(belief_graph=BeliefGraphSwitches(classes=False)),
+    "merge": ArcsSwitches(belief_graph=BeliefGraphSwitches(merge=False)),
+    "lazy_actions": ArcsSwitches(belief_graph=BeliefGraphSwitches(lazy_actions=False)),
+    "fib": ArcsSwitches(belief_graph=BeliefGraphSwitches(fib=False)),
 }
 
 
@@ -194,7 +194,7 @@ def test_bounds_are_sound_without_each_idea(switch: str) -> None:
     ended = 0
     for seed in binding_seeds(12):
         case = random_case(seed)
-        result = rc.solve(case.model, "arcs", options=SWITCHES[switch], time_limit=2, progress=stop_after(100))
+        result = rc.solve(case.model, "arcs", switches=SWITCHES[switch], time_limit=2, progress=stop_after(100))
         check_bounds(case, result, *optimum(seed))
         check_result(case, result)
         ended += result.status in {"optimal", "infeasible"}
@@ -207,23 +207,23 @@ def test_every_bound_of_every_belief_holds(switch: str) -> None:
     checked, unvisited = 0, 0
     for seed in binding_seeds(8):
         case = random_case(seed)
-        engine_options = SWITCHES[switch].engine if switch != "all" else EngineOptions()
-        engine = Engine(case.model, Objective(1.0, np.zeros(case.model.n_costs)), engine_options)
-        search = BudgetSearch(engine, SWITCHES.get(switch))
+        graph_switches = SWITCHES[switch].belief_graph if switch != "all" else BeliefGraphSwitches()
+        graph_search = BeliefGraphSearch(case.model, Objective(1.0, np.zeros(case.model.n_costs)), graph_switches)
+        search = BudgetSearch(graph_search, SWITCHES.get(switch))
         for trials in (8, 24):
             search.search(1e-3, 10**6, trials)
             search.update_multiplier()
         search.refine()
         search.search(1e-3, 10**6, 40)
-        order = engine.ordered.initial_belief  # the states of the store are in this order
-        store, levels = engine.store, search.levels
+        order = graph_search.ordered.initial_belief  # the states of the store are in this order
+        store, levels = graph_search.store, search.levels
         rng = np.random.default_rng(seed)
         loose = reference.tolerance(case, case.R) + search.slack
         for i in rng.permutation(int(store.counts["beliefs"][0]))[:4]:
             states, probs, size = store.info[["states", "probs", "size"]][i]
             belief = np.zeros(len(order))
             belief[store.state[states : states + size]] = store.prob[probs : probs + size]
-            here = started_at(case, state_order(engine, case), belief)
+            here = started_at(case, state_order(graph_search, case), belief)
             least = budget_reference.least_budget_interval(here, 500)[1]
             assert (search.bounds.least[i] <= least + 1e-9 * np.maximum(1, least)).all()
             for level in rng.permutation(levels.part_of.shape[1])[:4]:
@@ -242,15 +242,15 @@ def upper_at(store: Store, levels: Levels, bounds: Bounds, i: int, level: int) -
     return bound_at(store, levels, bounds, i, level, levels.allowance[:, level])
 
 
-def state_order(engine: Engine, case: Dense) -> np.ndarray:
-    """For each state of the engine its number in the model."""
-    order = engine.classes.order
-    np.testing.assert_array_equal(case.R[order], engine.ordered.reward)
+def state_order(graph_search: BeliefGraphSearch, case: Dense) -> np.ndarray:
+    """For each state of the search its number in the model."""
+    order = graph_search.classes.order
+    np.testing.assert_array_equal(case.R[order], graph_search.ordered.reward)
     return np.asarray(order)
 
 
 def started_at(case: Dense, order: np.ndarray, belief: np.ndarray) -> Dense:
-    """The same model from another belief, which is given in the engine's order of states."""
+    """The same model from another belief, which is given in the order of states of the search."""
     start = np.zeros(len(belief))
     start[order] = belief / belief.sum()
     model = rc.CPOMDP(
@@ -532,8 +532,8 @@ def test_acting_on_random_models_keeps_the_budget(seed: int) -> None:
     [
         ({"variant": "level"}, "unknown variant 'level'; did you mean 'levels'? (known: levels, paper)"),
         ({"variant": "xyz"}, "unknown variant 'xyz' (known: levels, paper)"),
-        ({"variant": "paper", "options": ArcsOptions()}, "options and act_time are those of the variant 'levels'"),
-        ({"variant": "paper", "act_time": 0.1}, "options and act_time are those of the variant 'levels'"),
+        ({"variant": "paper", "switches": ArcsSwitches()}, "switches and act_time are those of the variant 'levels'"),
+        ({"variant": "paper", "act_time": 0.1}, "switches and act_time are those of the variant 'levels'"),
         ({"epsilon": -1e-9}, "epsilon must be at least 0, not -1e-09"),
         ({"epsilon": float("nan")}, "epsilon must be at least 0, not nan"),
         ({"epsilon": "small"}, "epsilon must be at least 0, not 'small'"),
@@ -596,8 +596,8 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_costs, gamma = 1 + seed % 3, float(rng.choice([0.5, 0.75, 0.95]))
     case = random_model(rng, 3, 3, 2, n_costs, discount=gamma, cost_density=1.0, budget=rng.uniform(0.2, 1.5, n_costs))
-    engine = Engine(case.model, Objective(1.0, np.zeros(n_costs)))
-    levels = BudgetSearch(engine, ArcsOptions(levels=int(rng.choice([4, 16, 64])))).levels
+    graph_search = BeliefGraphSearch(case.model, Objective(1.0, np.zeros(n_costs)))
+    levels = BudgetSearch(graph_search, ArcsSwitches(levels=int(rng.choice([4, 16, 64])))).levels
     some = [levels.value[k, rng.integers(0, levels.n[k], 6)] for k in range(n_costs)]
     spending = np.stack([np.concatenate([[0.0], rng.uniform(0, 2, 5), s[np.isfinite(s)][:3]])[:6] for s in some]).T
     spending = np.ascontiguousarray(spending)

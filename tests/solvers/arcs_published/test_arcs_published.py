@@ -232,7 +232,7 @@ def test_the_horizon_of_the_minimum_cost_policy(case: Dense, budget: float) -> N
     if search.infeasible:
         return
     steps = unroll(case, found.policy, 8)
-    c_max = float(search.setting.plan_step[search.tree.info[tree.ROOT, tree.PLAN]])
+    c_max = float(search.setting.plan_step[search.tree.info["plan"][tree.ROOT]])
     assert max(step.cost for step in steps) <= c_max + 1e-9
     k = 10**9 if found.horizon is None else found.horizon
     assert max(step.spent for step in steps if step.t <= k) <= float(case.model.spending_limit[0])
@@ -336,33 +336,33 @@ def test_nodes_are_backups_of_their_successors(case: Dense, budget: float) -> No
     """Beliefs, probabilities and Q-values of the tree against NumPy; what is pruned is left out."""
     search = PaperSearch(case.model.with_budget(budget), 1e9, 3, True)
     search.advance(0.0, 60)
-    t, order, gamma = search.tree, search.engine.classes.order, case.model.discount
+    t, order, gamma = search.tree, search.graph_search.classes.order, case.model.discount
     ordered = reference.renumbered(case, order)
     for i in range(search.n_nodes):
-        row = t.info[i, tree.ROW]
-        if row == tree.NONE or t.info[i, tree.STATUS] == tree.PRUNED:
+        row = t.info["row"][i]
+        if row == tree.NONE or t.info["status"][i] == tree.PRUNED:
             continue
-        at, size = t.span[row, :2]
+        at, size = t.span["at"][row], t.span["size"][row]
         b = np.zeros(case.model.n_states)
         b[t.state[at : at + size]] = t.prob[at : at + size]
         for a in np.flatnonzero(~t.cut[row]):
             children = np.arange(t.first[row, a], t.first[row, a] + t.degree[row, a])
             following = reference.branches(ordered, b, a)
-            assert t.info[children, tree.OBS].tolist() == [o for o, _, _ in following]
-            np.testing.assert_allclose(t.value[children, tree.PROB], [p for _, p, _ in following], atol=1e-12)
-            if (t.info[children, tree.STATUS] == tree.PRUNED).any():
+            assert t.info["obs"][children].tolist() == [o for o, _, _ in following]
+            np.testing.assert_allclose(t.value["prob"][children], [p for _, p, _ in following], atol=1e-12)
+            if (t.info["status"][children] == tree.PRUNED).any():
                 continue
-            p = t.value[children, tree.PROB]
-            spent = t.value[i, tree.SPENT] + t.value[i, tree.WEIGHT] * (b @ ordered.C[0, :, a])
-            np.testing.assert_allclose(t.value[children, tree.SPENT], spent, atol=1e-12)
+            p = t.value["prob"][children]
+            spent = t.value["spent"][i] + t.value["weight"][i] * (b @ ordered.C[0, :, a])
+            np.testing.assert_allclose(t.value["spent"][children], spent, atol=1e-12)
             for q, v, gain in (
-                (tree.Q_HI, tree.V_HI, ordered.R),
-                (tree.Q_LO, tree.V_LO, ordered.R),
-                (tree.QC_HI, tree.C_HI, ordered.C[0]),
-                (tree.QC_LO, tree.C_LO, ordered.C[0]),
+                ("q_hi", "v_hi", ordered.R),
+                ("q_lo", "v_lo", ordered.R),
+                ("qc_hi", "c_hi", ordered.C[0]),
+                ("qc_lo", "c_lo", ordered.C[0]),
             ):
-                expected = b @ gain[:, a] + gamma * p @ t.value[children, v]
-                assert t.q[row, a, q] == pytest.approx(expected, abs=1e-9)
+                expected = b @ gain[:, a] + gamma * p @ t.value[v][children]
+                assert t.q[q][row, a] == pytest.approx(expected, abs=1e-9)
 
 
 # Limits, and what is refused

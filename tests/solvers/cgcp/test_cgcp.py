@@ -16,7 +16,7 @@ import reference
 from rcpomdp import cli
 from rcpomdp.policies import ControllerPolicy, MixturePolicy
 from rcpomdp.solvers import Result, TracePoint
-from rcpomdp.solvers.belief_graph.search import Engine, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, Objective
 from rcpomdp.solvers.cgcp.master import Master
 from rcpomdp.solvers.cgcp.solve import cgcp
 from rcpomdp.tolerance import spending_limit
@@ -312,7 +312,7 @@ def test_one_dear_entry_makes_nothing_feasible(scale: float, least: float) -> No
         result = cgcp(model)
         assert result.lower == -np.inf
         assert result.status in ("infeasible", "stalled")
-        assert result.status == "infeasible" or scale * 1e-9 > 2 * least - 1  # the engine's own rounding
+        assert result.status == "infeasible" or scale * 1e-9 > 2 * least - 1  # rounding of the search itself
         assert result.needed[0] <= 2 * least + 1e-9
 
 
@@ -428,27 +428,29 @@ def test_senseless_options_are_refused(options: dict[str, Any], sentence: str) -
         cgcp(rc.problems.make("ce"), **options)
 
 
-# The engine's part
+# The part of the belief-graph search
 
 
-def test_the_root_of_an_engine_can_be_moved() -> None:
+def test_the_root_of_a_search_can_be_moved() -> None:
     model = rc.problems.make("tunnels")
-    engine = Engine(model, Objective(1.0, np.zeros(1)))
-    engine.search(1e-6, 10_000_000)
-    b = rc.beliefs.initial(engine.ordered)
+    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(1)))
+    graph_search.search(1e-6, 10_000_000)
+    b = rc.beliefs.initial(graph_search.ordered)
     for a, o in ((1, 0), (1, 4)):
-        chances = rc.beliefs.observation_probabilities(engine.ordered, b, a)
-        b = rc.beliefs.posterior(engine.ordered, b, a, o if chances[o] > 0 else int(chances.argmax()))
-    start = engine.root
-    assert engine.move_root(b)
-    assert engine.root != start
-    engine.search(1e-6, 10_000_000)
-    fresh = Engine(engine.ordered.with_initial_belief(b.dense(model.n_states)), Objective(1.0, np.zeros(1)))
+        chances = rc.beliefs.observation_probabilities(graph_search.ordered, b, a)
+        b = rc.beliefs.posterior(graph_search.ordered, b, a, o if chances[o] > 0 else int(chances.argmax()))
+    start = graph_search.root
+    assert graph_search.move_root(b)
+    assert graph_search.root != start
+    graph_search.search(1e-6, 10_000_000)
+    fresh = BeliefGraphSearch(
+        graph_search.ordered.with_initial_belief(b.dense(model.n_states)), Objective(1.0, np.zeros(1))
+    )
     fresh.search(1e-6, 10_000_000)
-    assert engine.lower <= fresh.upper + 1e-9
-    assert fresh.lower <= engine.upper + 1e-9
-    assert engine.move_root(rc.beliefs.initial(engine.ordered))
-    assert engine.root == start
+    assert graph_search.lower <= fresh.upper + 1e-9
+    assert fresh.lower <= graph_search.upper + 1e-9
+    assert graph_search.move_root(rc.beliefs.initial(graph_search.ordered))
+    assert graph_search.root == start
 
 
 # The command line

@@ -73,7 +73,7 @@ def test_each_step_is_the_solution_from_there() -> None:
     state = first_state(policy)
     chances = rc.beliefs.observation_probabilities(model, rc.beliefs.initial(model), state.action)
     state = policy.update(state, int(chances.argmax()))
-    ordered = policy._engine.ordered
+    ordered = policy._graph_search.ordered
     there = ordered.with_initial_belief(state.belief.dense(model.n_states)).with_budget(state.left)
     expected = cgcp(there, epsilon=1e-4)
     (found,) = policy._solved.values()
@@ -156,9 +156,9 @@ def test_a_full_memory_starts_from_nothing() -> None:
         np.random.default_rng(0), 5, 3, 3, 1, density=1.0, deterministic=0.0, discount=0.99, budget=30.0
     )
     policy = policy_of(case.model, step_time=0.2, epsilon=1e-9, memory_limit=1.5e6)
-    engine = policy._engine
+    graph_search = policy._graph_search
     assert rc.simulate(case.model, policy, runs=1, steps=4).runs == 1
-    assert policy._engine is not engine
+    assert policy._graph_search is not graph_search
 
 
 def test_an_interrupt_ends_the_run() -> None:
@@ -175,8 +175,8 @@ def test_an_interrupt_ends_the_run() -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    policy._engine.retarget = interrupt  # type: ignore[method-assign]
-    policy._engine.search = interrupt  # type: ignore[method-assign]
+    policy._graph_search.retarget = interrupt  # type: ignore[method-assign]
+    policy._graph_search.search = interrupt  # type: ignore[method-assign]
     chances = rc.beliefs.observation_probabilities(model, rc.beliefs.initial(model), state.action)
     with pytest.raises(KeyboardInterrupt):
         policy.update(state, int(chances.argmax()))

@@ -1,4 +1,4 @@
-"""The point-based search over beliefs and budget levels: bounds, options and plan sets against brute force."""
+"""The point-based search over beliefs and budget levels: bounds, candidates and plan sets against brute force."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
 from rcpomdp.policies import PlanSetPolicy
 from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
-from rcpomdp.solvers.pointbased import PointBasedSearch, SearchOptions
+from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches
 from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
 from rcpomdp.solvers.pointbased.noise import is_noisy
 from rcpomdp.solvers.pointbased.policy import plan_set
@@ -24,21 +24,21 @@ from strategies import Dense, lively_models
 WORK = 150_000
 N_MODELS = 150
 VARIANTS = {
-    "as it is": SearchOptions(),
-    "fast informed bound": SearchOptions(informed="fib"),
-    "bound of the MDP": SearchOptions(informed="mdp", informed_levels=False),
-    "no chance": SearchOptions(sampled=0),
-    "rays": SearchOptions(rays=True),
-    "one class": SearchOptions(classes=False),
-    "all actions": SearchOptions(lazy_actions=False),
-    "few tests": SearchOptions(most_tests=2),
+    "as it is": PointBasedSwitches(),
+    "fast informed bound": PointBasedSwitches(informed="fib"),
+    "bound of the MDP": PointBasedSwitches(informed="mdp", informed_levels=False),
+    "no chance": PointBasedSwitches(sampled=0),
+    "rays": PointBasedSwitches(rays=True),
+    "one class": PointBasedSwitches(classes=False),
+    "all actions": PointBasedSwitches(lazy_actions=False),
+    "few tests": PointBasedSwitches(most_tests=2),
 }
 
 
-def under_budget(case: Dense, options: SearchOptions | None = None, n_levels: int = 64) -> PointBasedSearch:
+def under_budget(case: Dense, switches: PointBasedSwitches | None = None, n_levels: int = 64) -> PointBasedSearch:
     model = case.model
     objective = Objective(1.0, np.zeros(model.n_costs))
-    return PointBasedSearch(model, objective, np.array(model.spending_limit), options, n_levels=n_levels)
+    return PointBasedSearch(model, objective, np.array(model.spending_limit), switches, n_levels=n_levels)
 
 
 def run(search: PointBasedSearch, work: int = WORK) -> PointBasedSearch:
@@ -66,8 +66,8 @@ def test_bounds_hold(seed: int) -> None:
     assert search.lower - room <= high
     if search.infeasible:
         assert low == -np.inf
-    if search.best_option != NONE:
-        policy = plan_set(search, search.best_option)
+    if search.best_candidate != NONE:
+        policy = plan_set(search, search.best_candidate)
         found = rc.verify(case.model, policy, {"lower": search.lower})
         assert found.verified, found.problem
         assert rc.simulate(case.model, policy, 50, 30, seed=seed).summary()["violation_rate"]["mean"] == 0
@@ -111,12 +111,12 @@ def test_more_budget_is_never_worth_less() -> None:
         assert (np.diff(strips.hi[at : at + size, EXACT]) >= -1e-12).all()
 
 
-def test_options_of_a_belief_do_not_dominate_each_other() -> None:
+def test_candidates_of_a_belief_do_not_dominate_each_other() -> None:
     search = run(under_budget(reference.dense(rc.problems.make("tiger"))), 400_000)
-    sure, total = search.parts.options.sure, search.parts.options.total
-    options = search.root_options
-    for one in options:
-        others = [o for o in options if o != one]
+    sure, total = search.parts.candidates.sure, search.parts.candidates.total
+    candidates = search.root_candidates
+    for one in candidates:
+        others = [other for other in candidates if other != one]
         assert not any(sure[o, 0] <= sure[one, 0] and total[o, 0] >= total[one, 0] for o in others)
 
 
@@ -157,7 +157,7 @@ def test_levels_that_are_wanted_are_added_once() -> None:
 
 def test_what_is_left_of_a_spent_budget_buys_nothing() -> None:
     """CRS(4,4): one check spends the budget of 1, and the optimum is 12.2944 (theory: check, sample if good, leave)."""
-    search = under_budget(reference.dense(rc.problems.make("crs-4-4")), SearchOptions(sampled=0, rays=True), 128)
+    search = under_budget(reference.dense(rc.problems.make("crs-4-4")), PointBasedSwitches(sampled=0, rays=True), 128)
     search.search(1e-3, 20_000_000)
     assert search.lower == pytest.approx(12.29436, abs=1e-4)
     assert search.lower <= search.upper <= search.lower + 0.01
@@ -199,7 +199,7 @@ def hallway() -> PointBasedSearch:
 
 def test_hallway_is_better_than_a_guard(hallway: PointBasedSearch) -> None:
     """SARSOP's policy, stopped when a step does not fit, earns 0.40 ± 0.01 of what may be 0.76 at most."""
-    policy = plan_set(hallway, hallway.best_option)
+    policy = plan_set(hallway, hallway.best_candidate)
     found = rc.verify(hallway.model, policy, {"lower": hallway.lower, "upper": hallway.upper})
     assert found.verified, found.problem
     assert hallway.upper < 0.77

@@ -16,10 +16,10 @@ stopping early is sound. With the unlimited level alone these are the bounds of 
 """
 
 from .effort import Effort
-from .fib import fib_over_levels
+from .fib_levels import fib_over_levels
 from .levels import Levels, budget_levels, no_levels
-from .mdp import mdp_over_levels, mdp_q_over_levels
-from .tib import TighterBound, tib_over_levels, tib_size
+from .mdp_levels import mdp_over_levels, mdp_q_over_levels
+from .tib_levels import TighterBound, tib_over_levels, tib_size
 
 __all__ = [
     "Effort",

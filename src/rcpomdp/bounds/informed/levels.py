@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
-from ...kernels.bounds.informed import NOT_ALLOWED, Steps
+from ...kernels.bounds.level_sweeps import NOT_ALLOWED, Steps
 from ...model import CPOMDP
 
 _SAME = 1e-12  # relative difference of a budget and a cost that are one

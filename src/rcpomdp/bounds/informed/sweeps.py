@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from ..._types import FloatArray, IntArray
-from ...kernels.bounds import informed
+from ...kernels.bounds import level_sweeps
 from ...kernels.bounds.branching import GROUPS, MIXED, SINGLES, Branching
-from ...kernels.bounds.informed import NEVER, Points, Steps, Table
+from ...kernels.bounds.level_sweeps import NEVER, Points, Steps, Table
 from ...model import CPOMDP
 from .effort import Effort
 from .levels import Levels, peak
@@ -62,7 +62,7 @@ class Sweeps:
         return False
 
     def _sweep(self, steps: Steps, table: Table, points: Points, part: tuple[int, int, int, int]) -> int:
-        return int(informed.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
+        return int(level_sweeps.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
 
     def _settle_shifted(self) -> bool:
         """Settle the unlimited level of a process that cannot end; False if the effort is over.

@@ -46,10 +46,11 @@ def load_kernels() -> None:
 
 def _run_all() -> None:
     from ... import problems
-    from ...kernels.belief_graph.store import NONE, rehash
+    from ...kernels.belief_graph.interning import rehash
+    from ...kernels.belief_graph.store import NONE
     from ...simulation.simulate import simulate
     from ...solvers import SOLVERS, solve
-    from ...solvers.belief_graph.search import Engine, Objective
+    from ...solvers.belief_graph.search import BeliefGraphSearch, Objective
     from ...solvers.warmup import smallest_model
 
     model = problems.make("ce")
@@ -59,7 +60,7 @@ def _run_all() -> None:
             simulate(model, result.policy, runs=2)
     solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several multipliers in turn
     solve(model.with_budget([0.0]), "arcs", variant="paper", time_limit=_LIMIT)  # infeasible
-    store = Engine(smallest_model(), Objective(1.0, np.zeros(1))).store
+    store = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))).store
     rehash(store._replace(table=np.full_like(store.table, NONE)))  # as where a search outgrows its table
 
 

@@ -17,13 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
-from ..belief_graph.store import (
-    NONE,
-    Space,
-    Store,
-    enlist_point,
-    share_of_point,
-)
+from ..belief_graph.points import enlist_point, share_of_point
+from ..belief_graph.store import NONE, Space, Store
 from ..budget import CostRules
 from ..jit import inner
 from .belief_plans import BeliefPlans

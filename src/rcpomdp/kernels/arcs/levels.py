@@ -91,7 +91,7 @@ def level_of(levels: Levels, d: FloatArray) -> int:
 def fill_map(
     levels: Levels, spent: FloatArray, need: FloatArray, discount: FloatArray, part: IntArray, out: IntArray
 ) -> None:
-    """Write for each level where it leads after `spent`, or NONE where it is below `need`, or where that is infinite."""
+    """Write for each level where it leads after `spent`, or NONE where it is below `need` or that is infinite."""
     for k in range(spent.size):
         at = 0
         for n in range(levels.n[k]):

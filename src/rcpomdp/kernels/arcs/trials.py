@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
+from ..belief_graph.expansion import expand
 from ..belief_graph.search import DONE, FULL, Tuning, back_up_lower, work_done
-from ..belief_graph.store import NONE, expand
+from ..belief_graph.store import NONE
 from ..jit import inner, kernel
 from ..reference import by_reference
 from .belief_plans import (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import BoolArray, FloatArray, IndexArray, IntArray
+from ..._types import AnyArray, BoolArray, FloatArray, IndexArray, IntArray
 from ..belief import clear, expectation, predict, update
 from ..jit import inner, kernel
 from .leaf_policy import FOREVER, Setting, admissible_horizon, choose_plan
@@ -23,35 +23,65 @@ from .leaf_policy import FOREVER, Setting, admissible_horizon, choose_plan
 NONE = -1
 ROOT = 0
 
-# Columns of Tree.info
-PARENT, VIA, OBS, ROW, PLAN, HORIZON, ACTION, PROVEN_ACTION, STATUS = range(9)
-# What STATUS may be
+# What `Tree.info[i].status` may be
 ALIVE, ENDED, PRUNED = range(3)  # ENDED: the belief is sure that the process is over
-# Columns of Tree.value
-V_HI, V_LO, C_HI, C_LO, SPENT, WEIGHT, PROB, PROVEN, BINNED = range(9)
-# Columns of Tree.q
-Q_HI, Q_LO, QC_HI, QC_LO = range(4)
-# Entries of Tree.used
-NODES, ROWS, POOL, DRAWN, TRIALS, DEPTH = range(6)
+
+NODE = np.dtype(
+    [
+        ("parent", np.int32),
+        ("via", np.int32),  # action of the parent,
+        ("obs", np.int32),  # and what was observed after it
+        ("row", np.int32),  # of a sampled node, or NONE
+        ("plan", np.int32),  # that is followed from a leaf
+        ("horizon", np.int32),  # k
+        ("action", np.int32),  # or NONE: the plan is followed
+        ("proven_action", np.int32),  # the same of the proven policy
+        ("status", np.int32),
+    ],
+    align=True,
+)
+
+VALUE = np.dtype(
+    [
+        ("v_hi", np.float64),  # two-sided bounds on reward
+        ("v_lo", np.float64),
+        ("c_hi", np.float64),  # and cost
+        ("c_lo", np.float64),
+        ("spent", np.float64),  # W
+        ("weight", np.float64),  # γ^t
+        ("prob", np.float64),  # of the observation
+        ("proven", np.float64),  # reward of the proven policy
+        ("binned", np.float64),  # lower bound that its bin has of it
+    ],
+    align=True,
+)
+
+SPAN = np.dtype(
+    [("at", np.int64), ("size", np.int64), ("bin", np.int64)], align=True
+)  # of a belief in the pool; its bin
+Q = np.dtype([(name, np.float64) for name in ("q_hi", "q_lo", "qc_hi", "qc_lo")], align=True)
+GAIN = np.dtype([("reward", np.float64), ("cost", np.float64)], align=True)
+BIN = np.dtype([("total", np.float64), ("count", np.float64)], align=True)  # of the lower bounds in it
+COUNTS = np.dtype([(name, np.int64) for name in ("nodes", "rows", "pool", "drawn", "trials", "depth")], align=True)
 
 BINS = (16, 8)  # of the predicted value: by initial upper bound, by entropy
 
 
 class Tree(NamedTuple):
-    """Nodes and rows by capacity; `used` counts what is filled. Children of (row, action) follow one another."""
+    """Nodes and rows by capacity; `counts` says what is filled. Children of (row, action) follow one another."""
 
-    info: IndexArray  # [N, 9] PARENT, VIA an action, OBS, ROW or NONE, PLAN, HORIZON k, ACTION, PROVEN_ACTION, STATUS
-    value: FloatArray  # [N, 9] two-sided bounds, SPENT W, WEIGHT γ^t, PROB of the observation, PROVEN, BINNED
-    span: IntArray  # [M, 3] belief of a row: first entry of the pool, size; bin
-    q: FloatArray  # [M, A, 4]
-    gain: FloatArray  # [M, A, 2] R(b, a), C(b, a)
+    info: AnyArray  # [N] NODE
+    value: AnyArray  # [N] VALUE
+    span: AnyArray  # [M] SPAN, belief of a row
+    q: AnyArray  # [M, A] Q
+    gain: AnyArray  # [M, A] GAIN: R(b, a), C(b, a)
     first: IndexArray  # [M, A] first child
     degree: IndexArray  # [M, A] children
     cut: BoolArray  # [M, A] pruned node-actions
     state: IndexArray  # [P] supports
     prob: FloatArray  # [P]
-    bins: FloatArray  # [n_bins, 2] sum of lower bounds, count
-    used: IntArray  # [6]
+    bins: AnyArray  # [n_bins] BIN
+    counts: AnyArray  # [1] COUNTS
 
 
 class Scratch(NamedTuple):
@@ -86,8 +116,8 @@ def add_node(
     weight: float,
 ) -> int:
     """Make a leaf (Alg. 3). There must be room."""
-    i = tree.used[NODES]
-    tree.used[NODES] = i + 1
+    i = tree.counts[0].nodes
+    tree.counts[0].nodes = i + 1
     n_actions = setting.reward_fib.shape[1]
     for b in range(n_actions):
         scratch.product[0, b] = 0.0
@@ -108,24 +138,24 @@ def add_node(
     k = admissible_horizon(
         setting.limit - spent, weight, setting.discount, 0.0 if c_hi == 0.0 else setting.plan_step[plan]
     )
-    tree.info[i, PARENT] = parent
-    tree.info[i, VIA] = a
-    tree.info[i, OBS] = o
-    tree.info[i, ROW] = NONE
-    tree.info[i, PLAN] = plan
-    tree.info[i, HORIZON] = k
-    tree.info[i, ACTION] = NONE
-    tree.info[i, PROVEN_ACTION] = NONE
-    tree.info[i, STATUS] = ENDED if ended else ALIVE
-    tree.value[i, V_HI] = v_hi
-    tree.value[i, V_LO] = v_lo
-    tree.value[i, C_HI] = c_hi
-    tree.value[i, C_LO] = c_lo
-    tree.value[i, SPENT] = spent
-    tree.value[i, WEIGHT] = weight
-    tree.value[i, PROB] = p
-    tree.value[i, PROVEN] = v_lo if k == FOREVER else -np.inf
-    tree.value[i, BINNED] = -np.inf
+    tree.info[i].parent = parent
+    tree.info[i].via = a
+    tree.info[i].obs = o
+    tree.info[i].row = NONE
+    tree.info[i].plan = plan
+    tree.info[i].horizon = k
+    tree.info[i].action = NONE
+    tree.info[i].proven_action = NONE
+    tree.info[i].status = ENDED if ended else ALIVE
+    tree.value[i].v_hi = v_hi
+    tree.value[i].v_lo = v_lo
+    tree.value[i].c_hi = c_hi
+    tree.value[i].c_lo = c_lo
+    tree.value[i].spent = spent
+    tree.value[i].weight = weight
+    tree.value[i].prob = p
+    tree.value[i].proven = v_lo if k == FOREVER else -np.inf
+    tree.value[i].binned = -np.inf
     return int(i)
 
 
@@ -135,19 +165,19 @@ def start(setting: Setting, tree: Tree, scratch: Scratch, states: IndexArray, pr
     for j in range(states.size):
         tree.state[j] = states[j]
         tree.prob[j] = probs[j]
-    tree.used[POOL] = states.size
+    tree.counts[0].pool = states.size
     add_node(setting, tree, scratch, NONE, NONE, NONE, 1.0, states, probs, 0.0, 1.0)
-    if tree.value[ROOT, C_LO] > setting.limit:
-        tree.info[ROOT, STATUS] = PRUNED
+    if tree.value[ROOT].c_lo > setting.limit:
+        tree.info[ROOT].status = PRUNED
 
 
 @inner
 def has_room(setting: Setting, tree: Tree) -> bool:
     """True if one more node can be sampled, whatever follows it."""
     return bool(
-        tree.used[ROWS] < tree.span.shape[0]
-        and tree.used[NODES] + setting.reward_fib.shape[1] * setting.model.n_observations <= tree.info.shape[0]
-        and tree.used[POOL] + setting.widest <= tree.state.size
+        tree.counts[0].rows < tree.span.shape[0]
+        and tree.counts[0].nodes + setting.reward_fib.shape[1] * setting.model.n_observations <= tree.info.shape[0]
+        and tree.counts[0].pool + setting.widest <= tree.state.size
     )
 
 
@@ -186,39 +216,39 @@ def branch(setting: Setting, scratch: Scratch, states: IndexArray, probs: FloatA
 def expand(setting: Setting, tree: Tree, scratch: Scratch, i: int) -> None:
     """Sample node i: write its belief, and the successors of all actions that can follow (Alg. 3 for each)."""
     model = setting.model
-    row = tree.used[ROWS]
-    tree.used[ROWS] = row + 1
-    tree.info[i, ROW] = row
+    row = tree.counts[0].rows
+    tree.counts[0].rows = row + 1
+    tree.info[i].row = row
     if i == ROOT:
-        at, size = 0, tree.used[POOL]
+        at, size = 0, tree.counts[0].pool
     else:
-        at = tree.used[POOL]
-        parent = tree.info[tree.info[i, PARENT], ROW]
-        before = tree.span[parent, 0]
-        after = before + tree.span[parent, 1]
+        at = tree.counts[0].pool
+        parent = tree.info[tree.info[i].parent].row
+        before = tree.span[parent].at
+        after = before + tree.span[parent].size
         size, _ = update(
             model,
             tree.state[before:after],
             tree.prob[before:after],
-            tree.info[i, VIA],
-            tree.info[i, OBS],
+            tree.info[i].via,
+            tree.info[i].obs,
             scratch.acc,
             scratch.touched,
             tree.state[at:],
             tree.prob[at:],
         )
-        tree.used[POOL] = at + size
+        tree.counts[0].pool = at + size
     states, probs = tree.state[at : at + size], tree.prob[at : at + size]
-    tree.span[row, 0] = at
-    tree.span[row, 1] = size
-    tree.span[row, 2] = bin_of(setting, tree.value[i, V_HI], probs)
-    spent, weight = tree.value[i, SPENT], tree.value[i, WEIGHT]
+    tree.span[row].at = at
+    tree.span[row].size = size
+    tree.span[row].bin = bin_of(setting, tree.value[i].v_hi, probs)
+    spent, weight = tree.value[i].spent, tree.value[i].weight
     for a in range(setting.reward_fib.shape[1]):
         cost = expectation(model.cost[0], a, states, probs)
-        tree.gain[row, a, 0] = expectation(model.reward, a, states, probs)
-        tree.gain[row, a, 1] = cost
+        tree.gain[row, a].reward = expectation(model.reward, a, states, probs)
+        tree.gain[row, a].cost = cost
         tree.cut[row, a] = False
-        tree.first[row, a] = tree.used[NODES]
+        tree.first[row, a] = tree.counts[0].nodes
         branch(setting, scratch, states, probs, a)
         for o in range(scratch.p_obs.size):
             if scratch.p_obs[o] > 0.0:
@@ -239,7 +269,7 @@ def expand(setting: Setting, tree: Tree, scratch: Scratch, i: int) -> None:
                     spent + weight * cost,
                     weight * setting.discount,
                 )
-        tree.degree[row, a] = tree.used[NODES] - tree.first[row, a]
+        tree.degree[row, a] = tree.counts[0].nodes - tree.first[row, a]
     back_up(setting, tree, i)
 
 
@@ -260,23 +290,23 @@ def bin_of(setting: Setting, v_hi: float, probs: FloatArray) -> int:
 @inner
 def enter_bin(tree: Tree, i: int) -> None:
     """Bring a sampled node's lower bound into its bin, in place of its last."""
-    b = tree.span[tree.info[i, ROW], 2]
-    if tree.value[i, BINNED] > -np.inf:
-        tree.bins[b, 0] -= tree.value[i, BINNED]
-        tree.bins[b, 1] -= 1.0
-    tree.value[i, BINNED] = tree.value[i, V_LO]
-    if tree.value[i, BINNED] > -np.inf:
-        tree.bins[b, 0] += tree.value[i, BINNED]
-        tree.bins[b, 1] += 1.0
+    b = tree.span[tree.info[i].row].bin
+    if tree.value[i].binned > -np.inf:
+        tree.bins[b].total -= tree.value[i].binned
+        tree.bins[b].count -= 1.0
+    tree.value[i].binned = tree.value[i].v_lo
+    if tree.value[i].binned > -np.inf:
+        tree.bins[b].total += tree.value[i].binned
+        tree.bins[b].count += 1.0
 
 
 @inner
 def predicted_value(tree: Tree, i: int) -> float:
     """V̂: the average of the bin, within the node's own bounds."""
-    b = tree.span[tree.info[i, ROW], 2]
-    if tree.bins[b, 1] < 1.0:
-        return float(tree.value[i, V_HI])
-    return float(min(tree.value[i, V_HI], max(tree.value[i, V_LO], tree.bins[b, 0] / tree.bins[b, 1])))
+    b = tree.span[tree.info[i].row].bin
+    if tree.bins[b].count < 1.0:
+        return float(tree.value[i].v_hi)
+    return float(min(tree.value[i].v_hi, max(tree.value[i].v_lo, tree.bins[b].total / tree.bins[b].count)))
 
 
 # BACKUP (Alg. 4)
@@ -285,16 +315,12 @@ def predicted_value(tree: Tree, i: int) -> float:
 @inner
 def optimistic_action(setting: Setting, tree: Tree, i: int) -> int:
     """``argmax_a {Q̄_R(a) | Q̲_C(a) ≤ d}``, or NONE."""
-    row, spent, weight = tree.info[i, ROW], tree.value[i, SPENT], tree.value[i, WEIGHT]
+    row, spent, weight = tree.info[i].row, tree.value[i].spent, tree.value[i].weight
     best = NONE
     for a in range(tree.cut.shape[1]):
-        if (
-            tree.cut[row, a]
-            or tree.q[row, a, Q_HI] == -np.inf
-            or spent + weight * tree.q[row, a, QC_LO] > setting.limit
-        ):
+        if tree.cut[row, a] or tree.q[row, a].q_hi == -np.inf or spent + weight * tree.q[row, a].qc_lo > setting.limit:
             continue
-        if best == NONE or tree.q[row, a, Q_HI] > tree.q[row, best, Q_HI]:
+        if best == NONE or tree.q[row, a].q_hi > tree.q[row, best].q_hi:
             best = a
     return best
 
@@ -307,45 +333,45 @@ def fill_q(setting: Setting, tree: Tree, row: int, a: int) -> tuple[int, float]:
     k = FOREVER
     dead = bool(tree.cut[row, a])
     for c in range(first, last):
-        p = tree.value[c, PROB]
-        dead = dead or tree.info[c, STATUS] == PRUNED
-        v_hi += p * tree.value[c, V_HI]
-        v_lo += p * tree.value[c, V_LO]
-        c_hi += p * tree.value[c, C_HI]
-        c_lo += p * tree.value[c, C_LO]
-        proven += p * tree.value[c, PROVEN]
-        k = min(k, tree.info[c, HORIZON])
+        p = tree.value[c].prob
+        dead = dead or tree.info[c].status == PRUNED
+        v_hi += p * tree.value[c].v_hi
+        v_lo += p * tree.value[c].v_lo
+        c_hi += p * tree.value[c].c_hi
+        c_lo += p * tree.value[c].c_lo
+        proven += p * tree.value[c].proven
+        k = min(k, tree.info[c].horizon)
     q, gain = tree.q[row, a], tree.gain[row, a]
     if dead:
-        q[Q_HI], q[Q_LO], q[QC_HI], q[QC_LO] = -np.inf, -np.inf, np.inf, np.inf
+        q.q_hi, q.q_lo, q.qc_hi, q.qc_lo = -np.inf, -np.inf, np.inf, np.inf
         return 0, -np.inf
-    q[Q_HI] = gain[0] + setting.discount * v_hi
-    q[Q_LO] = gain[0] + setting.discount * v_lo
-    q[QC_HI] = gain[1] + setting.discount * c_hi
-    q[QC_LO] = gain[1] + setting.discount * c_lo
-    return k, (-np.inf if proven == -np.inf else gain[0] + setting.discount * proven)
+    q.q_hi = gain.reward + setting.discount * v_hi
+    q.q_lo = gain.reward + setting.discount * v_lo
+    q.qc_hi = gain.cost + setting.discount * c_hi
+    q.qc_lo = gain.cost + setting.discount * c_lo
+    return k, (-np.inf if proven == -np.inf else gain.reward + setting.discount * proven)
 
 
 @inner
 def back_up(setting: Setting, tree: Tree, i: int) -> None:
     """Update a sampled node from its successors."""
-    row, spent, weight = tree.info[i, ROW], tree.value[i, SPENT], tree.value[i, WEIGHT]
+    row, spent, weight = tree.info[i].row, tree.value[i].spent, tree.value[i].weight
     best, best_k, cheapest = NONE, 0, NONE
     for a in range(tree.cut.shape[1]):
         k, proven = fill_q(setting, tree, row, a)
-        if proven > tree.value[i, PROVEN]:
+        if proven > tree.value[i].proven:
             # Line 9 may give up a proven policy for a better one that is not proven. The proven one is remembered
             # apart: it is what the result's lower bound rests on, and nothing else looks at it.
-            tree.value[i, PROVEN] = proven
-            tree.info[i, PROVEN_ACTION] = a
+            tree.value[i].proven = proven
+            tree.info[i].proven_action = a
         q = tree.q[row, a]
-        if q[Q_HI] == -np.inf:
+        if q.q_hi == -np.inf:
             continue
-        if spent + weight * q[QC_HI] <= setting.limit:  # line 9
-            better = best == NONE or q[Q_LO] > tree.q[row, best, Q_LO]
-            if better or (q[Q_LO] == tree.q[row, best, Q_LO] and k > best_k):
+        if spent + weight * q.qc_hi <= setting.limit:  # line 9
+            better = best == NONE or q.q_lo > tree.q[row, best].q_lo
+            if better or (q.q_lo == tree.q[row, best].q_lo and k > best_k):
                 best, best_k = a, k
-        if cheapest == NONE or q[QC_HI] < tree.q[row, cheapest, QC_HI]:  # line 15
+        if cheapest == NONE or q.qc_hi < tree.q[row, cheapest].qc_hi:  # line 15
             cheapest = a
     optimistic = optimistic_action(setting, tree, i)  # line 20
     if optimistic == NONE:
@@ -353,31 +379,31 @@ def back_up(setting: Setting, tree: Tree, i: int) -> None:
         return
     # C̲ is that of the most promising action, as published: no bound on the least cost, but it exceeds d only if no
     # policy is left. Averages of what is at most d' are at most d', so the tests made with it are sound.
-    tree.value[i, V_HI] = tree.q[row, optimistic, Q_HI]
-    tree.value[i, C_LO] = tree.q[row, optimistic, QC_LO]
+    tree.value[i].v_hi = tree.q[row, optimistic].q_hi
+    tree.value[i].c_lo = tree.q[row, optimistic].qc_lo
     chosen = best if best != NONE else cheapest
-    tree.info[i, ACTION] = chosen
-    tree.value[i, V_LO] = tree.q[row, chosen, Q_LO]
-    tree.value[i, C_HI] = tree.q[row, chosen, QC_HI]
+    tree.info[i].action = chosen
+    tree.value[i].v_lo = tree.q[row, chosen].q_lo
+    tree.value[i].c_hi = tree.q[row, chosen].qc_hi
     if best == NONE:
-        tree.info[i, HORIZON] = 0  # line 18
+        tree.info[i].horizon = 0  # line 18
     else:
-        tree.info[i, HORIZON] = best_k if best_k == FOREVER else best_k + 1  # line 13
+        tree.info[i].horizon = best_k if best_k == FOREVER else best_k + 1  # line 13
     enter_bin(tree, i)
 
 
 @inner
 def bury(tree: Tree, i: int) -> None:
     """No admissible policy starts here; PRUNE would find so at once (line 2)."""
-    tree.info[i, STATUS] = PRUNED
-    tree.value[i, V_HI] = -np.inf
-    tree.value[i, V_LO] = -np.inf
-    tree.value[i, C_HI] = np.inf
-    tree.value[i, C_LO] = np.inf
-    tree.value[i, PROVEN] = -np.inf
-    tree.info[i, HORIZON] = 0
-    tree.info[i, ACTION] = NONE
-    tree.info[i, PROVEN_ACTION] = NONE
+    tree.info[i].status = PRUNED
+    tree.value[i].v_hi = -np.inf
+    tree.value[i].v_lo = -np.inf
+    tree.value[i].c_hi = np.inf
+    tree.value[i].c_lo = np.inf
+    tree.value[i].proven = -np.inf
+    tree.info[i].horizon = 0
+    tree.info[i].action = NONE
+    tree.info[i].proven_action = NONE
     enter_bin(tree, i)
 
 
@@ -390,21 +416,21 @@ def prune(tree: Tree, i: int) -> None:
 
     Line 5 comes last, so that a node whose last action goes, goes too.
     """
-    row = tree.info[i, ROW]
+    row = tree.info[i].row
     best = NONE  # the a' of line 16 with k = ∞ and the largest lower bound
     for a in range(tree.cut.shape[1]):
         if tree.cut[row, a]:
             continue
         k = FOREVER
         for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
-            k = min(k, tree.info[c, HORIZON])
-            if tree.info[c, STATUS] == PRUNED:  # line 13
+            k = min(k, tree.info[c].horizon)
+            if tree.info[c].status == PRUNED:  # line 13
                 tree.cut[row, a] = True
-        if k == FOREVER and (best == NONE or tree.q[row, a, Q_LO] > tree.q[row, best, Q_LO]):
+        if k == FOREVER and (best == NONE or tree.q[row, a].q_lo > tree.q[row, best].q_lo):
             best = a
     left = 0
     for a in range(tree.cut.shape[1]):
-        if best not in (NONE, a) and tree.q[row, a, Q_HI] < tree.q[row, best, Q_LO]:
+        if best not in (NONE, a) and tree.q[row, a].q_hi < tree.q[row, best].q_lo:
             tree.cut[row, a] = True
         left += not tree.cut[row, a]
     if left == 0:

@@ -9,20 +9,8 @@ from ..jit import inner, kernel
 from .leaf_policy import Setting
 from .tree import (
     ALIVE,
-    C_LO,
-    DEPTH,
-    DRAWN,
-    NODES,
     NONE,
-    PROB,
-    PROVEN,
-    Q_LO,
     ROOT,
-    ROW,
-    STATUS,
-    TRIALS,
-    V_HI,
-    V_LO,
     Scratch,
     Tree,
     back_up,
@@ -44,54 +32,54 @@ def largest_excess(tree: Tree, row: int, a: int, allowed: float) -> int:
     """The successor whose gap beyond what is allowed contributes most."""
     chosen, most = tree.first[row, a], -np.inf
     for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
-        excess = tree.value[c, PROB] * (tree.value[c, V_HI] - tree.value[c, V_LO] - allowed)
+        excess = tree.value[c].prob * (tree.value[c].v_hi - tree.value[c].v_lo - allowed)
         if excess > most:
             chosen, most = c, excess
     return int(chosen)
 
 
 @inner
-def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level: float, side: int) -> float:
+def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level: float, upper: bool) -> float:
     """Value that one successor needs for the action to reach `level`, if the others have their bounds."""
-    level = (level - tree.gain[row, a, 0]) / setting.discount
+    level = (level - tree.gain[row, a].reward) / setting.discount
     for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
         if c != child:
-            level -= tree.value[c, PROB] * tree.value[c, side]
-    return float(level / tree.value[child, PROB])
+            level -= tree.value[c].prob * (tree.value[c].v_hi if upper else tree.value[c].v_lo)
+    return float(level / tree.value[child].prob)
 
 
 @inner
 def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, target: float) -> tuple[int, int]:
     """Descend as SARSOP does (SampleHeu); return how many nodes were sampled, and whether room was short."""
     i, n = ROOT, 0
-    low = tree.value[ROOT, V_LO]  # SAMPLE, lines 1 and 2
+    low = tree.value[ROOT].v_lo  # SAMPLE, lines 1 and 2
     high = low + target
     allowed = target / setting.discount if setting.discount > 0.0 else np.inf  # ε γ^{-t}, with t = 1 at the root
-    while n < scratch.path.size and tree.info[i, STATUS] == ALIVE:
-        if tree.info[i, ROW] == NONE:
+    while n < scratch.path.size and tree.info[i].status == ALIVE:
+        if tree.info[i].row == NONE:
             if not has_room(setting, tree):
                 return n, FULL
             expand(setting, tree, scratch, i)  # lines 15-16; lines 5-14 need the bounds of what follows
         scratch.path[n] = i
         n += 1
-        v_hi, v_lo = tree.value[i, V_HI], tree.value[i, V_LO]
+        v_hi, v_lo = tree.value[i].v_hi, tree.value[i].v_lo
         if not v_hi - v_lo > KAPPA * allowed:  # deep sampling has gone deep enough; also false for a node found dead
             break
         if predicted_value(tree, i) <= low and v_hi <= max(high, v_lo + allowed):  # lines 1-3
             break
-        row = tree.info[i, ROW]
+        row = tree.info[i].row
         q_lo = -np.inf  # lines 5-7
         for a in range(tree.cut.shape[1]):
             if not tree.cut[row, a]:
-                q_lo = max(q_lo, tree.q[row, a, Q_LO])
+                q_lo = max(q_lo, tree.q[row, a].q_lo)
         low = max(low, q_lo)
         high = max(high, q_lo + allowed)
         a = optimistic_action(setting, tree, i)  # lines 8-10
         if a == NONE:
             break
         i = largest_excess(tree, row, a, allowed)  # line 12
-        low = passed_on(setting, tree, row, a, i, low, V_LO)  # lines 13 and 14
-        high = passed_on(setting, tree, row, a, i, high, V_HI)
+        low = passed_on(setting, tree, row, a, i, low, False)  # lines 13 and 14
+        high = passed_on(setting, tree, row, a, i, high, True)
         allowed /= setting.discount
     return n, DONE
 
@@ -103,8 +91,8 @@ def sample_random(setting: Setting, tree: Tree, scratch: Scratch, uniforms: Floa
     Actions are those not pruned, observations those that can follow, all with the same chance.
     """
     i, n = ROOT, 0
-    while n < scratch.path.size and tree.info[i, STATUS] == ALIVE:
-        is_new = tree.info[i, ROW] == NONE
+    while n < scratch.path.size and tree.info[i].status == ALIVE:
+        is_new = tree.info[i].row == NONE
         if is_new:
             if not has_room(setting, tree):
                 return n, FULL
@@ -113,19 +101,19 @@ def sample_random(setting: Setting, tree: Tree, scratch: Scratch, uniforms: Floa
         n += 1
         if is_new:  # line 5; the root is new once
             break
-        row = tree.info[i, ROW]
+        row = tree.info[i].row
         left = 0
         for a in range(tree.cut.shape[1]):
             left += not tree.cut[row, a]
         if left == 0:
             break
-        skip = int(uniforms[tree.used[DRAWN]] * left)
+        skip = int(uniforms[tree.counts[0].drawn] * left)
         a = 0
         while tree.cut[row, a] or skip > 0:
             skip -= not tree.cut[row, a]
             a += 1
-        i = tree.first[row, a] + int(uniforms[tree.used[DRAWN] + 1] * tree.degree[row, a])
-        tree.used[DRAWN] += 2
+        i = tree.first[row, a] + int(uniforms[tree.counts[0].drawn + 1] * tree.degree[row, a])
+        tree.counts[0].drawn += 2
     return n, DONE
 
 
@@ -137,15 +125,15 @@ def search(
 
     Return why it paused. What a search does depends on its own state alone, not on where it is paused.
     """
-    while tree.used[TRIALS] < trials and tree.info[ROOT, STATUS] == ALIVE:
-        if tree.value[ROOT, V_HI] - tree.value[ROOT, PROVEN] <= epsilon:
+    while tree.counts[0].trials < trials and tree.info[ROOT].status == ALIVE:
+        if tree.value[ROOT].v_hi - tree.value[ROOT].proven <= epsilon:
             break
-        if tree.used[DRAWN] + 2 * scratch.path.size + 1 > uniforms.size:
+        if tree.counts[0].drawn + 2 * scratch.path.size + 1 > uniforms.size:
             return OUT_OF_UNIFORMS
-        heuristic = uniforms[tree.used[DRAWN]] < 0.5
-        tree.used[DRAWN] += 1
+        heuristic = uniforms[tree.counts[0].drawn] < 0.5
+        tree.counts[0].drawn += 1
         if heuristic:
-            target = max(epsilon, KAPPA * (tree.value[ROOT, V_HI] - tree.value[ROOT, V_LO]))
+            target = max(epsilon, KAPPA * (tree.value[ROOT].v_hi - tree.value[ROOT].v_lo))
             n, status = sample_heuristic(setting, tree, scratch, target)
         else:
             n, status = sample_random(setting, tree, scratch, uniforms)
@@ -154,8 +142,8 @@ def search(
         if pruning:
             for j in range(n - 1, -1, -1):
                 prune(tree, scratch.path[j])
-        tree.used[TRIALS] += 1
-        tree.used[DEPTH] = max(tree.used[DEPTH], n)
+        tree.counts[0].trials += 1
+        tree.counts[0].depth = max(tree.counts[0].depth, n)
         if status == FULL:
             return FULL
     return DONE
@@ -167,17 +155,17 @@ def least_budget(setting: Setting, tree: Tree) -> float:
 
     It depends on no budget, so nodes count whether pruned or not; leaves have their starting bound.
     """
-    n = tree.used[NODES]
+    n = tree.counts[0].nodes
     least = np.zeros(n)
     for i in range(n - 1, -1, -1):
-        row = tree.info[i, ROW]
+        row = tree.info[i].row
         if row == NONE:
-            least[i] = tree.value[i, C_LO]
+            least[i] = tree.value[i].c_lo
             continue
         least[i] = np.inf
         for a in range(tree.cut.shape[1]):
             worst = 0.0
             for c in range(tree.first[row, a], tree.first[row, a] + tree.degree[row, a]):
                 worst = max(worst, least[c])
-            least[i] = min(least[i], tree.gain[row, a, 1] + setting.discount * worst)
+            least[i] = min(least[i], tree.gain[row, a].cost + setting.discount * worst)
     return float(least[ROOT])

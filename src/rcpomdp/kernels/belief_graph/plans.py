@@ -14,12 +14,7 @@ import numpy as np
 
 from ..._types import AnyArray, FloatArray, IntArray
 from ..jit import inner, kernel
-from .store import (
-    NONE,
-    Scratch,
-    Space,
-    Store,
-)
+from .store import NONE, Scratch, Space, Store
 
 PLAN = np.dtype(
     [

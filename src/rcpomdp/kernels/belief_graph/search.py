@@ -13,18 +13,11 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..jit import inner, kernel
+from .expansion import expand
+from .interning import fill_products
 from .plans import Plans, add_plan, plan_has_room, refresh_lower
-from .store import (
-    NONE,
-    Scratch,
-    Space,
-    Store,
-    best_action,
-    enlist_point,
-    expand,
-    fill_products,
-    share_of_point,
-)
+from .points import enlist_point, share_of_point
+from .store import NONE, Scratch, Space, Store, best_action
 
 DONE, FULL, CROWDED = 0, 1, 2
 _MOST_POINTS = 64  # points that one look tests, the newest first

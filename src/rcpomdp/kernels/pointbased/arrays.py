@@ -1,9 +1,9 @@
 """Arrays of the search: records with named fields and flat arrays, all by capacity; `Counts` says what is filled.
 
 A *belief* is stored once, with its support and probabilities in a common pool. A *strip* is a belief with some
-levels of the first budget and one level of each other budget: upper bounds belong to the levels of strips. An *option*
-is something known to be possible from a belief, with its reward and its sure cost: a plan of its class, or a belief
-plan (an action and an option for each observation). Lower bounds are options.
+levels of the first budget and one level of each other budget: upper bounds belong to the levels of strips. A
+*candidate* is something known to be possible from a belief, with its reward and its sure cost: a plan of its class, or
+a belief plan (an action and a candidate for each observation). Lower bounds are candidates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BELIEF = np.dtype(
         ("obs", np.int32),
         ("row", np.int32),  # of what only opened beliefs have, or NONE
         ("strip", np.int32),  # first of its strips
-        ("option", np.int32),  # first of its options
+        ("candidate", np.int32),  # first of its candidates
         ("tested", np.int32),  # newest plan of its class that was tested here
         ("base", np.int32),  # ends of its ray, or NONE
         ("tip", np.int32),
@@ -65,13 +65,13 @@ PLAN = np.dtype(
     align=True,
 )
 
-OPTION = np.dtype(
+CANDIDATE = np.dtype(
     [
         ("belief", np.int32),
-        ("next", np.int32),  # option of the same belief, or the next free one
+        ("next", np.int32),  # candidate of the same belief, or the next free one
         ("plan", np.int32),  # or NONE: a belief plan
         ("action", np.int32),
-        ("links", np.int64),  # first of its successors, one for each edge: an option, or `as_link(plan)`
+        ("links", np.int64),  # first of its successors, one for each edge: a candidate, or `as_link(plan)`
     ],
     align=True,
 )
@@ -81,7 +81,7 @@ COUNTS = np.dtype(
         (name, np.int64)
         for name in (
             *("beliefs", "pool", "edges", "belief_rows", "strips", "cells", "opened"),
-            *("plans", "plan_values", "plan_links", "options", "option_links", "free_option"),
+            *("plans", "plan_values", "plan_links", "candidates", "candidate_links", "free_candidate"),
             *("reached", "fresh", "visits", "moved", "wanted"),
             *("making_beliefs", "testing_plans", "making_plans", "upper_backups"),
         )
@@ -152,7 +152,7 @@ class Beliefs(NamedTuple):
     info: AnyArray  # [N] BELIEF
     least: FloatArray  # [N, K] no policy has a sure cost below this
     low: FloatArray  # [N, K] least and
-    high: FloatArray  # [N, K] largest budget that options were asked for
+    high: FloatArray  # [N, K] largest budget that candidates were asked for
     state: IndexArray  # pool of supports
     prob: FloatArray
     reward: FloatArray  # [rows, A] of opened beliefs: objective R(b, a)
@@ -186,10 +186,10 @@ class Plans(NamedTuple):
     default: IntArray  # [n_classes] plan that follows an observation nobody foresaw
 
 
-class Options(NamedTuple):
-    """Options: what is known to be possible from beliefs."""
+class Candidates(NamedTuple):
+    """Candidates: what is known to be possible from beliefs."""
 
-    info: AnyArray  # [N] OPTION
+    info: AnyArray  # [N] CANDIDATE
     total: FloatArray  # [N, 1 + K] reward and expected costs
     sure: FloatArray  # [N, K] sure cost
     link: IndexArray  # successors of belief plans
@@ -233,7 +233,7 @@ class Search(NamedTuple):
     beliefs: Beliefs
     strips: Strips
     plans: Plans
-    options: Options
+    candidates: Candidates
     scratch: Scratch
     counts: AnyArray  # [1] COUNTS
     most_tests: int  # plans that one look at a belief tests, the newest first

@@ -4,10 +4,10 @@ States are numbered so that an observability class is contiguous; a belief lies 
 one at a time: an expanded action has edges, one for each observation that can follow.
 
 **Rays.** A posterior b' after (a, o) lies on a line through the prediction b̄ (the belief without the
-observation, within the class of b'): ``b' = w·b̄ + (1−w)·e``, with w as large as possible, so that e lies on the
-boundary of the simplex. Convex values obey ``V(b') ≤ w·V(b̄) + (1−w)·V(e)``. Both are beliefs of the store.
-Bayes' rule is linear up to scale: if ``b = w·c + (1−w)·e``, then the successor of b under (a, o) lies between those of
-c and e, with weight ``w p(o|c, a) / p(o|b, a)``. So a belief with a ray hands rays on to its successors.
+observation, within the class of b'): ``b' = β·b̄ + (1−β)·e``, with β as large as possible, so that e lies on the
+boundary of the simplex. Convex values obey ``V(b') ≤ β·V(b̄) + (1−β)·V(e)``. Both are beliefs of the store.
+Bayes' rule is linear up to scale: if ``b = β·c + (1−β)·e``, then the successor of b under (a, o) lies between those of
+c and e, with weight ``β p(o|c, a) / p(o|b, a)``. So a belief with a ray hands rays on to its successors.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def intern(space: Space, beliefs: Beliefs, counts: AnyArray, state: IndexArray, 
     made.parent = NONE
     made.row = NONE
     made.strip = NONE
-    made.option = NONE
+    made.candidate = NONE
     made.tested = NONE
     made.base = NONE
     made.tip = NONE
@@ -311,7 +311,7 @@ def _bisect(values: IndexArray, n: int, bound: int) -> int:
 
 @inner
 def _tip(beliefs: Beliefs, scratch: Scratch, child: int, weight: float, first: int, last: int, mass: float) -> int:
-    """Write ``b' − w·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
+    """Write ``b' − β·b̄``, scaled, into the scratch: the tip of a ray. Return its support size."""
     at, size = beliefs.info[child].offset, beliefs.info[child].size
     n, j, total = 0, 0, 0.0
     for t in range(first, last):

@@ -2,7 +2,8 @@
 
 A trial takes the action with the largest upper bound and the successor that contributes most to the gap at the root.
 Where a bound stems from a relaxation, and that from a ray, the trial goes on at the end of the ray, within the
-relaxation. A thrifty trial takes the action that needs least and the successor whose options exceed the budget by most.
+relaxation. A thrifty trial takes the action that needs least and the successor whose candidates exceed the budget by
+most.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from ..._types import FloatArray
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .backups import bound_at
+from .candidates import best_candidate, refresh, share_of, thriftiest_candidate
 from .levels import allowance_of
-from .options import best_option, refresh, share_of, thriftiest_option
 from .spending import level_after, needs
 from .strips import apply_ray, cell, cover, entry_above, find, has_rays, q_cell
 
@@ -58,12 +59,12 @@ def relaxed_excess(search: Search, at: int, mode: int, target: float) -> float:
 @inner
 def excess(search: Search, i: int, at: int, mode: int, rest: FloatArray, target: float) -> float:
     """By how much belief i, at a cell and with this budget left, is above the target."""
-    space, beliefs, options = search.space, search.beliefs, search.options
+    space, beliefs, candidates = search.space, search.beliefs, search.candidates
     if mode > EXACT:
         return relaxed_excess(search, at, mode, target)
     if mode == THRIFTY:
-        option = thriftiest_option(space, beliefs, options, i, rest)
-        return (share_of(space, options.sure[option], rest) if option != NONE else np.inf) - 1.0
+        candidate = thriftiest_candidate(space, beliefs, candidates, i, rest)
+        return (share_of(space, candidates.sure[candidate], rest) if candidate != NONE else np.inf) - 1.0
     bound, known = bound_at(search, at, rest), search.strips.lo[at, EXACT]
     if known == -np.inf:
         return bound - space.worst + 1.0  # whatever the target, it must be found out whether there is one
@@ -77,8 +78,8 @@ def gap_at(search: Search, i: int, at: int, mode: int, d: FloatArray, target: fl
         return relaxed_excess(search, at, mode, target)
     if not refresh(search, i, d):
         return 0.0
-    option = best_option(search.space, search.beliefs, search.options, i, d, False)
-    search.strips.lo[at, EXACT] = search.options.total[option, 0] if option != NONE else -np.inf
+    candidate = best_candidate(search.space, search.beliefs, search.candidates, i, d, False)
+    search.strips.lo[at, EXACT] = search.candidates.total[candidate, 0] if candidate != NONE else -np.inf
     return excess(search, i, at, EXACT, d, target)
 
 

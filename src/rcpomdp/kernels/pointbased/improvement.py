@@ -1,4 +1,4 @@
-"""Making plans and belief plans *under a budget*: at (b, d), from options that fit ``(d − c) / γ``."""
+"""Making plans and belief plans *under a budget*: at (b, d), from candidates that fit ``(d − c) / γ``."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ..._types import FloatArray
 from ..budget import left_after
 from ..jit import inner
 from .arrays import EXACT, NO_ROOM, NONE, Search
-from .levels import pay
-from .options import (
+from .candidates import (
     as_link,
-    best_option,
+    best_candidate,
     enter,
     fits,
     is_known,
-    new_option,
+    new_candidate,
     offer,
     refresh,
     share_of,
-    thriftiest_option,
+    thriftiest_candidate,
 )
+from .levels import pay
 from .plans import add_plan, plan_has_room, rest_for_plan
 from .spending import level_after
 from .strips import cell, cover, find_level
@@ -31,15 +31,15 @@ _LOOKS = 3  # actions whose successors one look for a better plan tests
 
 @inner
 def _promise(search: Search, i: int, a: int, rest: FloatArray, plans_only: bool) -> float:
-    """``R(b, a) + γ Σ_o p(o) v_o`` of the best known options within what is left; −inf if one is missing."""
-    beliefs, options, row = search.beliefs, search.options, search.beliefs.info[i].row
+    """``R(b, a) + γ Σ_o p(o) v_o`` of the best known candidates within what is left; −inf if one is missing."""
+    beliefs, candidates, row = search.beliefs, search.candidates, search.beliefs.info[i].row
     value = beliefs.reward[row, a]
     search.counts[0].making_plans += 4 * beliefs.degree[row, a]
     for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
-        option = best_option(search.space, beliefs, options, beliefs.edge_child[e], rest, plans_only)
-        if option == NONE:
+        candidate = best_candidate(search.space, beliefs, candidates, beliefs.edge_child[e], rest, plans_only)
+        if candidate == NONE:
             return -np.inf
-        value += search.space.discount * beliefs.edge_prob[e] * options.total[option, 0]
+        value += search.space.discount * beliefs.edge_prob[e] * candidates.total[candidate, 0]
     return float(value)
 
 
@@ -68,8 +68,10 @@ def _look(search: Search, strip: int, level: int, a: int, d: FloatArray) -> bool
         kid = cover(search, beliefs.edge_child[e], others, to)
         if kid == NO_ROOM:
             return False
-        option = best_option(space, beliefs, search.options, beliefs.edge_child[e], rest, False)
-        strips.lo[cell(search, kid, to), EXACT] = search.options.total[option, 0] if option != NONE else -np.inf
+        candidate = best_candidate(space, beliefs, search.candidates, beliefs.edge_child[e], rest, False)
+        strips.lo[cell(search, kid, to), EXACT] = (
+            search.candidates.total[candidate, 0] if candidate != NONE else -np.inf
+        )
     return True
 
 
@@ -149,8 +151,11 @@ def _make_best(search: Search, i: int, a: int, d: FloatArray, least_gain: float,
         paid = pay(space, d, beliefs.cost[beliefs.info[i].row, :, a], rest)
     if not paid:
         return True
-    promise, known = _promise(search, i, a, rest, as_plan), best_option(space, beliefs, search.options, i, d, as_plan)
-    if promise == -np.inf or (known != NONE and promise <= search.options.total[known, 0] + least_gain):
+    promise, known = (
+        _promise(search, i, a, rest, as_plan),
+        best_candidate(space, beliefs, search.candidates, i, d, as_plan),
+    )
+    if promise == -np.inf or (known != NONE and promise <= search.candidates.total[known, 0] + least_gain):
         return True
     if as_plan:
         return _make_plan(search, i, a, rest, promise)
@@ -163,7 +168,13 @@ def _make_plan(search: Search, i: int, a: int, rest: FloatArray, promise: float)
 
     What is possible in the class alone may make it cost more than there is; it is then of use elsewhere, and made once.
     """
-    space, beliefs, plans, scratch, options = search.space, search.beliefs, search.plans, search.scratch, search.options
+    space, beliefs, plans, scratch, candidates = (
+        search.space,
+        search.beliefs,
+        search.plans,
+        search.scratch,
+        search.candidates,
+    )
     cls, row = beliefs.info[i].cls, beliefs.info[i].row
     if not plan_has_room(space, plans, search.counts, cls, a):
         return False
@@ -171,74 +182,76 @@ def _make_plan(search: Search, i: int, a: int, rest: FloatArray, promise: float)
     for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
         scratch.by_obs[space.seen_obs[f]] = plans.default[space.seen_class[f]]
     for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
-        option = best_option(space, beliefs, options, beliefs.edge_child[e], rest, True)
-        scratch.by_obs[beliefs.edge_obs[e]] = options.info[option].plan
+        candidate = best_candidate(space, beliefs, candidates, beliefs.edge_child[e], rest, True)
+        scratch.by_obs[beliefs.edge_obs[e]] = candidates.info[candidate].plan
     for k in range(scratch.spare.size):
         scratch.spare[k] = 0.0
         for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
             scratch.spare[k] = max(scratch.spare[k], plans.sure[scratch.by_obs[space.seen_obs[f]], k])
         scratch.spare[k] = space.peak[cls, a, k] + space.model.cost_discount[k] * scratch.spare[k]
-    if is_known(space, beliefs, options, i, promise - _SAME * abs(promise), scratch.spare, True):
+    if is_known(space, beliefs, candidates, i, promise - _SAME * abs(promise), scratch.spare, True):
         return True
     return offer(search, i, add_plan(space, plans, scratch, search.counts, cls, a))
 
 
 @inner
 def _make_belief_plan(search: Search, i: int, a: int, rest: FloatArray, thrifty: bool) -> bool:
-    """Make the belief plan of an action that follows the best, or the thriftiest, options; False if full."""
-    space, beliefs, options, row = search.space, search.beliefs, search.options, search.beliefs.info[i].row
-    first, degree, links = beliefs.edge[row, a], beliefs.degree[row, a], search.counts[0].option_links
-    if links + degree > options.link.size:
+    """Make the belief plan of an action that follows the best, or the thriftiest, candidates; False if full."""
+    space, beliefs, candidates, row = search.space, search.beliefs, search.candidates, search.beliefs.info[i].row
+    first, degree, links = beliefs.edge[row, a], beliefs.degree[row, a], search.counts[0].candidate_links
+    if links + degree > candidates.link.size:
         return False
-    new = new_option(options, search.counts)
+    new = new_candidate(candidates, search.counts)
     if new == NO_ROOM:
         return False
-    options.total[new, 0] = beliefs.reward[row, a]
-    for k in range(options.sure.shape[1]):
-        options.total[new, 1 + k] = beliefs.cost[row, k, a]
-        options.sure[new, k] = 0.0
+    candidates.total[new, 0] = beliefs.reward[row, a]
+    for k in range(candidates.sure.shape[1]):
+        candidates.total[new, 1 + k] = beliefs.cost[row, k, a]
+        candidates.sure[new, k] = 0.0
     for e in range(degree):
         child, p = beliefs.edge_child[first + e], space.discount * beliefs.edge_prob[first + e]
-        option = (
-            thriftiest_option(space, beliefs, options, child, rest)
+        candidate = (
+            thriftiest_candidate(space, beliefs, candidates, child, rest)
             if thrifty
-            else best_option(space, beliefs, options, child, rest, False)
+            else best_candidate(space, beliefs, candidates, child, rest, False)
         )
-        options.link[links + e] = option if options.info[option].plan == NONE else as_link(options.info[option].plan)
-        for column in range(options.total.shape[1]):
-            options.total[new, column] += p * options.total[option, column]
-        for k in range(options.sure.shape[1]):
-            options.sure[new, k] = max(options.sure[new, k], options.sure[option, k])
-    for k in range(options.sure.shape[1]):
-        options.sure[new, k] = beliefs.cost[row, k, a] + space.model.cost_discount[k] * options.sure[new, k]
-    options.info[new].belief = i
-    options.info[new].plan = NONE
-    options.info[new].action = a
-    options.info[new].links = links
-    if is_known(space, beliefs, options, i, options.total[new, 0], options.sure[new], False):
-        options.info[new].next = search.counts[0].free_option
-        search.counts[0].free_option = new
+        candidates.link[links + e] = (
+            candidate if candidates.info[candidate].plan == NONE else as_link(candidates.info[candidate].plan)
+        )
+        for column in range(candidates.total.shape[1]):
+            candidates.total[new, column] += p * candidates.total[candidate, column]
+        for k in range(candidates.sure.shape[1]):
+            candidates.sure[new, k] = max(candidates.sure[new, k], candidates.sure[candidate, k])
+    for k in range(candidates.sure.shape[1]):
+        candidates.sure[new, k] = beliefs.cost[row, k, a] + space.model.cost_discount[k] * candidates.sure[new, k]
+    candidates.info[new].belief = i
+    candidates.info[new].plan = NONE
+    candidates.info[new].action = a
+    candidates.info[new].links = links
+    if is_known(space, beliefs, candidates, i, candidates.total[new, 0], candidates.sure[new], False):
+        candidates.info[new].next = search.counts[0].free_candidate
+        search.counts[0].free_candidate = new
         return True
-    search.counts[0].option_links = links + degree
-    enter(space, beliefs, options, search.counts, i, new)
+    search.counts[0].candidate_links = links + degree
+    enter(space, beliefs, candidates, search.counts, i, new)
     return True
 
 
 @inner
 def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
     """Make the belief plan of least sure cost, as a share of d, that one step ahead shows; False if full."""
-    space, beliefs, options, rest, sure = (
+    space, beliefs, candidates, rest, sure = (
         search.space,
         search.beliefs,
-        search.options,
+        search.candidates,
         search.scratch.rest,
         search.scratch.spare,
     )
     if not refresh(search, i, search.scratch.unlimited):
         return False
     row = beliefs.info[i].row
-    known = thriftiest_option(space, beliefs, options, i, d)
-    best, least = NONE, share_of(space, options.sure[known], d) * (1.0 - 1e-9) if known != NONE else np.inf
+    known = thriftiest_candidate(space, beliefs, candidates, i, d)
+    best, least = NONE, share_of(space, candidates.sure[known], d) * (1.0 - 1e-9) if known != NONE else np.inf
     for a in range(beliefs.reward.shape[1]):
         if beliefs.edge[row, a] == NONE:
             continue
@@ -249,12 +262,12 @@ def improve_thrift(search: Search, i: int, d: FloatArray) -> bool:
             return False
         complete = True
         for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
-            option = thriftiest_option(space, beliefs, options, beliefs.edge_child[e], rest)
-            if option == NONE:
+            candidate = thriftiest_candidate(space, beliefs, candidates, beliefs.edge_child[e], rest)
+            if candidate == NONE:
                 complete = False
                 break
             for k in range(d.size):
-                sure[k] = max(sure[k], options.sure[option, k])
+                sure[k] = max(sure[k], candidates.sure[candidate, k])
         for k in range(d.size):
             sure[k] = beliefs.cost[row, k, a] + space.model.cost_discount[k] * sure[k]
         share = share_of(space, sure, d)

@@ -1,8 +1,8 @@
 """Budget levels: the remaining budgets at which upper bounds are kept; what is left is rounded *up* to a level.
 
-The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps (β ≥ γ).
-So at this level trifles are free, all else cannot be paid, and it is never left. A policy can do the same for T
-steps, so that no more than γ^T times the span of the values is missing, which is added to the bound at the root.
+The least level above zero, δ, is *tiny*: what is left there buys nothing of more than a trifle δ/γ^T within T steps,
+as β ≥ γ. So at this level trifles are free, all else cannot be paid, and it is never left. A policy can do the same for
+T steps, so that no more than γ^T times the span of the values is missing, which is added to the bound at the root.
 """
 
 from __future__ import annotations

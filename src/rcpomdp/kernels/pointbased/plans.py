@@ -112,18 +112,18 @@ def rest_for_plan(space: Space, cls: int, a: int, d: FloatArray, rest: FloatArra
 
 @kernel
 def forget_idle(search: Search) -> int:
-    """Take plans that are an option of no belief off their class's list; return how many stay.
+    """Take plans that are a candidate of no belief off their class's list; return how many stay.
 
     Nothing is freed: other plans may follow them.
     """
-    beliefs, plans, options = search.beliefs, search.plans, search.options
+    beliefs, plans, candidates = search.beliefs, search.plans, search.candidates
     busy = np.zeros(plans.info.shape[0], dtype=np.bool_)
     for i in range(search.counts[0].beliefs):
-        option = beliefs.info[i].option
-        while option != NONE:
-            if options.info[option].plan != NONE:
-                busy[options.info[option].plan] = True
-            option = options.info[option].next
+        candidate = beliefs.info[i].candidate
+        while candidate != NONE:
+            if candidates.info[candidate].plan != NONE:
+                busy[candidates.info[candidate].plan] = True
+            candidate = candidates.info[candidate].next
     kept = 0
     for cls in range(plans.newest.size):
         busy[plans.newest[cls]] = True  # the head marks what has been tested

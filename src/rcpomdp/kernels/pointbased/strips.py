@@ -19,7 +19,7 @@ from ..jit import inner, kernel
 from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Levels, Search
 from .beliefs import open_belief
-from .informed import inform
+from .informed_beliefs import inform
 from .levels import join, place_of
 from .spending import level_after
 

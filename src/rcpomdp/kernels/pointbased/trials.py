@@ -5,7 +5,7 @@ successor that contributes most to the gap at the root, and backs up on the way 
 the current gap: a step at depth t is left alone once its gap is at most ``target / γ^t``. Where a bound stems from a
 relaxation, and that from a ray, the trial goes on at the end of the ray, within the relaxation. While nothing is
 known that keeps the budget, every other trial is thrifty: it goes by the action that needs least and the successor
-whose options exceed the budget by most. A sampled trial takes the actions that are best by the lower bound, and lets
+whose candidates exceed the budget by most. A sampled trial takes the actions that are best by the lower bound, and lets
 chance choose what is observed: it makes plans for the beliefs that the policy meets.
 """
 
@@ -21,10 +21,10 @@ from ..reference import by_reference
 from .arrays import EXACT, NO_ROOM, NONE, Beliefs, Search
 from .backups import back_up_all, back_up_new, bound_at
 from .beliefs import expand
+from .candidates import best_candidate, refresh
 from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
 from .levels import join, level_of, pay, place_of, value_at
-from .options import best_option, refresh
 from .spending import MOVE
 from .strips import cell, cover, open_strip
 
@@ -89,13 +89,13 @@ def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, v
     space, i, at = search.space, search.strips.info[strip].belief, cell(search, strip, level)
     if mode > EXACT:
         return bool(min(value, search.strips.hi[at, mode]) - search.strips.lo[at, mode] <= limit)
-    option = best_option(space, search.beliefs, search.options, i, d, False)
-    if mode == THRIFTY and (option != NONE or value > -np.inf):
-        return option != NONE
+    candidate = best_candidate(space, search.beliefs, search.candidates, i, d, False)
+    if mode == THRIFTY and (candidate != NONE or value > -np.inf):
+        return candidate != NONE
     bound = bound_at(search, at, d)
-    if value > -np.inf and (option == NONE or min(value, bound) - search.options.total[option, 0] > limit):
+    if value > -np.inf and (candidate == NONE or min(value, bound) - search.candidates.total[candidate, 0] > limit):
         return False
-    least = space.worst if option == NONE else search.options.total[option, 0]
+    least = space.worst if candidate == NONE else search.candidates.total[candidate, 0]
     if bound - least > limit:
         want_level(search, d)  # close at this very budget, not at the level above
     return True
@@ -103,27 +103,27 @@ def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, v
 
 @inner
 def raise_lo(search: Search, strip: int, level: int) -> None:
-    """Let the relaxations at a level know what the belief's options are worth within it."""
-    beliefs, options, strips = search.beliefs, search.options, search.strips
+    """Let the relaxations at a level know what the belief's candidates are worth within it."""
+    beliefs, candidates, strips = search.beliefs, search.candidates, search.strips
     at, all_costs = cell(search, strip, level), join(search.levels, level, strips.info[strip].others)
-    option = beliefs.info[strips.info[strip].belief].option
-    while option != NONE:
+    candidate = beliefs.info[strips.info[strip].belief].candidate
+    while candidate != NONE:
         within = True
-        for k in range(options.sure.shape[1]):
-            if search.space.limited[k] and options.sure[option, k] > value_at(search.levels, all_costs, k):
+        for k in range(candidates.sure.shape[1]):
+            if search.space.limited[k] and candidates.sure[candidate, k] > value_at(search.levels, all_costs, k):
                 within = False
         for mode in range(1, strips.hi.shape[1]):
-            value = options.total[option, 0]
-            for k in range(options.sure.shape[1]):
-                value -= search.informed.multiplier[mode - 1, k] * options.total[option, 1 + k]
+            value = candidates.total[candidate, 0]
+            for k in range(candidates.sure.shape[1]):
+                value -= search.informed.multiplier[mode - 1, k] * candidates.total[candidate, 1 + k]
             if within:
                 strips.lo[at, mode] = max(strips.lo[at, mode], value)
-        option = options.info[option].next
+        candidate = candidates.info[candidate].next
 
 
 @inner
 def learn(search: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
-    """Look for better options at a visited belief; False if full."""
+    """Look for better candidates at a visited belief; False if full."""
     i = search.strips.info[strip].belief
     if mode == THRIFTY:
         return improve_thrift(search, i, d)
@@ -168,7 +168,7 @@ def has_moved(search: Search, t: int, before: float) -> bool:
 def trial(search: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from a belief with a budget."""
     scratch, strips = search.scratch, search.strips
-    made = search.counts[0].beliefs + search.counts[0].plans + search.counts[0].option_links
+    made = search.counts[0].beliefs + search.counts[0].plans + search.counts[0].candidate_links
     depth, moved, limit, least_gain = 0, False, target, tuning.least_gain * target
     for k in range(budget.size):
         scratch.left[0, k] = budget[k]
@@ -204,7 +204,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         if not back_up_step(search, t, least_gain):
             return FULL
         moved = moved or has_moved(search, t, before)
-    if moved or search.counts[0].beliefs + search.counts[0].plans + search.counts[0].option_links > made:
+    if moved or search.counts[0].beliefs + search.counts[0].plans + search.counts[0].candidate_links > made:
         search.counts[0].moved = number
     return DONE
 
@@ -254,8 +254,8 @@ def sampled_trial(
         scratch.action[depth] = a
         scratch.mode[depth] = EXACT
         depth += 1
-        option = best_option(space, beliefs, search.options, i, d, False)
-        known = search.options.total[option, 0] if option != NONE else space.worst
+        candidate = best_candidate(space, beliefs, search.candidates, i, d, False)
+        known = search.candidates.total[candidate, 0] if candidate != NONE else space.worst
         weight *= space.discount
         gap = bound_at(search, cell(search, strip, level), d) - known
         if a == NONE or gap * weight <= target or depth == scratch.path.size:
@@ -263,8 +263,8 @@ def sampled_trial(
         if random(chance) < tuning.explore:
             tried = int(random(chance) * beliefs.reward.shape[1])
             a = tried if affordable(search, i, tried, d) else a
-        elif option != NONE and random(chance) < 0.5:
-            a = search.options.info[option].action
+        elif candidate != NONE and random(chance) < 0.5:
+            a = search.candidates.info[candidate].action
         row = beliefs.info[i].row
         if beliefs.edge[row, a] == NONE and not expand(space, beliefs, scratch, search.counts, i, a, 2.0):
             return FULL
@@ -289,8 +289,8 @@ def work_done(search: Search) -> int:
 @inner
 def known(search: Search, i: int, d: FloatArray) -> float:
     """The lower bound of belief i within a budget; where nothing is known to fit, what no value is below."""
-    option = best_option(search.space, search.beliefs, search.options, i, d, False)
-    return float(search.space.worst if option == NONE else search.options.total[option, 0])
+    candidate = best_candidate(search.space, search.beliefs, search.candidates, i, d, False)
+    return float(search.space.worst if candidate == NONE else search.candidates.total[candidate, 0])
 
 
 @kernel
@@ -325,7 +325,7 @@ def search(
         search.counts[0].upper_backups += 1  # a trial that changes nothing is work too
         gap = upper - known(search, root, budget)
         mode = EXACT
-        if best_option(search.space, search.beliefs, search.options, root, budget, False) == NONE:
+        if best_candidate(search.space, search.beliefs, search.candidates, root, budget, False) == NONE:
             mode = THRIFTY if trials % 2 == 0 else EXACT
         elif gap <= epsilon:
             break

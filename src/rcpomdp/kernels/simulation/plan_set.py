@@ -142,9 +142,7 @@ def follow(
 
 
 @kernel
-def spend(
-    m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, left: FloatArray, out: FloatArray
-) -> None:
+def spend(m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, left: FloatArray, out: FloatArray) -> None:
     """Write ``d' = (d − C(b, a)) / β`` into ``out [K]``, which may be ``left``; a rest that is only rounding is 0."""
     for k in range(left.size):
         spent = expectation(m.cost[k], a, states, probs)

@@ -136,8 +136,9 @@ def step(
 
 @inner
 def fill_expected_cost(m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, paid: FloatArray) -> None:
-    """Write C(b, a) into ``paid [K]``. What is spent, ``W' = W + β^t C(b, a)``, is kept in the root's units: there
-    rounding does not grow.
+    """Write C(b, a) into ``paid [K]``.
+
+    What is spent, ``W' = W + β^t C(b, a)``, is kept in the root's units: there rounding does not grow.
     """
     for k in range(paid.size):
         paid[k] = _expectation(m.cost[k], a, states, probs)

@@ -7,7 +7,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...kernels.arcs.belief_plans import BeliefPlans
 from ...kernels.belief_graph.store import NONE
-from ..belief_graph.search import Engine
+from ..belief_graph.search import BeliefGraphSearch
 
 
 def is_leaf(c: BeliefPlans, belief_plan: int) -> bool:
@@ -15,22 +15,24 @@ def is_leaf(c: BeliefPlans, belief_plan: int) -> bool:
     return bool(c.info["plan"][belief_plan] != NONE)
 
 
-def first_action(engine: Engine, c: BeliefPlans, belief_plan: int) -> int:
+def first_action(graph_search: BeliefGraphSearch, c: BeliefPlans, belief_plan: int) -> int:
     """The action that a belief plan begins with."""
     if is_leaf(c, belief_plan):
-        return int(engine.plans.info["action"][c.info["plan"][belief_plan]])
+        return int(graph_search.plans.info["action"][c.info["plan"][belief_plan]])
     return int(c.info["action"][belief_plan])
 
 
-def followers(engine: Engine, c: BeliefPlans, belief_plan: int) -> list[int]:
+def followers(graph_search: BeliefGraphSearch, c: BeliefPlans, belief_plan: int) -> list[int]:
     """The belief plans that follow a belief plan, none if it is a leaf."""
     if is_leaf(c, belief_plan):
         return []
     i, a, first = (int(n) for n in c.info[["belief", "action", "links"]][belief_plan])
-    return [int(n) for n in c.link[first : first + engine.store.degree[i, a]]]
+    return [int(n) for n in c.link[first : first + graph_search.store.degree[i, a]]]
 
 
-def guaranteed_horizon(engine: Engine, c: BeliefPlans, cost: FloatArray, belief_plan: int, budget: FloatArray) -> int:
+def guaranteed_horizon(
+    graph_search: BeliefGraphSearch, c: BeliefPlans, cost: FloatArray, belief_plan: int, budget: FloatArray
+) -> int:
     """Steps k for which ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` is known to hold at all t < k, as far as belief plans go.
 
     ``cost [N, K, A]`` is what actions cost at beliefs.
@@ -41,20 +43,20 @@ def guaranteed_horizon(engine: Engine, c: BeliefPlans, cost: FloatArray, belief_
         for i, spent in front.items():
             if (spent + weight * c.total[i, 1:] > budget).any():
                 return k
-            here = spent + weight * cost[c.info["belief"][i], :, first_action(engine, c, i)]
-            for follower in followers(engine, c, i):
+            here = spent + weight * cost[c.info["belief"][i], :, first_action(graph_search, c, i)]
+            for follower in followers(graph_search, c, i):
                 following[follower] = np.maximum(following.get(follower, here), here)
         if not following or any(is_leaf(c, i) for i in front):
             return k + 1
-        front, weight, k = following, weight * engine.model.discount, k + 1
+        front, weight, k = following, weight * graph_search.model.discount, k + 1
 
 
-def controller_graph(engine: Engine, c: BeliefPlans, start: int) -> tuple[IntArray, IntArray]:
+def controller_graph(graph_search: BeliefGraphSearch, c: BeliefPlans, start: int) -> tuple[IntArray, IntArray]:
     """A belief plan as the actions [n] and successors [n, O] of a controller that starts at node 0.
 
     Its nodes are belief plans, and from the leaves on plans.
     """
-    store, plans, x = engine.store, engine.plans, engine.space
+    store, plans, x = graph_search.store, graph_search.plans, graph_search.space
     number: dict[tuple[int, int], int] = {}
     order: list[tuple[int, int]] = []  # (belief plan, NONE) or (NONE, plan)
 
@@ -69,14 +71,14 @@ def controller_graph(engine: Engine, c: BeliefPlans, start: int) -> tuple[IntArr
     node(start, NONE)
     actions, successors = [], []
     for belief_plan, plan in order:
-        row = np.zeros(engine.model.n_observations, dtype=np.int64)
+        row = np.zeros(graph_search.model.n_observations, dtype=np.int64)
         if belief_plan != NONE:
             a, i = int(c.info["action"][belief_plan]), int(c.info["belief"][belief_plan])
-            for n, follower in enumerate(followers(engine, c, belief_plan)):
+            for n, follower in enumerate(followers(graph_search, c, belief_plan)):
                 row[store.edge_obs[store.edge[i, a] + n]] = node(follower, NONE)
         else:
             a = int(plans.info["action"][plan])
-            pair = int(plans.info["cls"][plan] * engine.model.n_actions + a)
+            pair = int(plans.info["cls"][plan] * graph_search.model.n_actions + a)
             for f in range(x.seen_ptr[pair], x.seen_ptr[pair + 1]):
                 follower = int(plans.link[plans.info["links"][plan] + f - x.seen_ptr[pair]])
                 row[x.seen_obs[f]] = node(NONE, follower)

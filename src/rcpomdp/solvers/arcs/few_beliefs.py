@@ -23,15 +23,15 @@ from ...policies import ControllerPolicy
 from ..belief_graph.search import Objective
 from ..clock import Clock
 from ..pointbased.levels import level_values
-from ..pointbased.options import SearchOptions
 from ..pointbased.search import PointBasedSearch
+from ..pointbased.switches import PointBasedSwitches
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .outcome import outcome
 
 _MOST_STATES, _MOST_BELIEFS = 2000, 1000
 _MOST_DISCOUNT = 0.995
-_LOOK = SearchOptions(informed="fib", informed_levels=False)
+_LOOK = PointBasedSwitches(informed="fib", informed_levels=False)
 _FIRST = 256  # levels of a cost, to begin with; if there are two, the square root of 16 times as many
 _FINER = 4  # times as many levels in the next grid
 _DEPTH, _DEEPER = 4.0, 1.0  # levels go down to the budget's e^-4-th part, and deeper in each grid

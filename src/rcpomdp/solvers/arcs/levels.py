@@ -12,7 +12,7 @@ from collections import deque
 import numpy as np
 
 from ..._types import FloatArray
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 from ..pointbased.levels import undiscounted_levels
 
 _SAME = 1e-12  # relative difference of two levels that are one

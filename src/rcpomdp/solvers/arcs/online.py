@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 from ...views import notebook
 from .search import BudgetSearch
 

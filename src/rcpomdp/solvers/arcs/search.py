@@ -1,6 +1,6 @@
-"""The engine under a budget: bounds over budget levels and belief plans, beside the engine's beliefs and plans.
+"""The belief-graph search under a budget: bounds over budget levels and belief plans, beside its beliefs and plans.
 
-Built on an `Engine` whose objective is the reward. It adds upper bounds as vectors over budget levels
+Built on an `BeliefGraphSearch` whose objective is the reward. It adds upper bounds as vectors over budget levels
 (`kernels.arcs.level_bounds`), what is possible within a budget (`kernels.arcs.belief_plans`) and the trials that bring
 them together (`kernels.arcs.trials`), and decides about levels, multipliers λ and memory.
 """
@@ -23,7 +23,7 @@ from ...kernels.belief_graph.search import FULL, Tuning
 from ...kernels.belief_graph.store import NONE, SAME
 from ...kernels.budget import CostRules
 from ..belief_graph import storage
-from ..belief_graph.search import Engine, EngineOptions
+from ..belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches
 from .controller import controller_graph, first_action, guaranteed_horizon
 from .multipliers import dual_multipliers
 from .storage import (
@@ -49,10 +49,10 @@ _LEAST_USED = 0.05  # share of successors that a multiplier must bound to be kep
 
 
 @dataclass(frozen=True)
-class ArcsOptions:
+class ArcsSwitches:
     """Ideas of the search under a budget that can be switched off, and how far they go."""
 
-    engine: EngineOptions = EngineOptions()  # noqa: RUF009 - frozen
+    belief_graph: BeliefGraphSwitches = BeliefGraphSwitches()  # noqa: RUF009 - frozen
     levels: int = 128  # budget levels to begin with; doubled when they hold up the search
     most_levels: int = 1 << 16
     relaxation: bool = True  # bounds from the convex relaxation, with rays
@@ -64,16 +64,16 @@ class ArcsOptions:
     unconstrained_leaves: bool = True  # plans of the unconstrained search where the budget is as good as unlimited
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> ArcsOptions:
-        """Options from plain values, as JSON has them.
+    def of(cls, given: Mapping[str, Any]) -> ArcsSwitches:
+        """Switches from plain values, as JSON has them.
 
-        >>> ArcsOptions.of({"levels": 1, "engine": {"rays": False}}).engine.rays
+        >>> ArcsSwitches.of({"levels": 1, "belief_graph": {"rays": False}}).belief_graph.rays
         False
         """
         try:
-            return cls(**{**given, "engine": EngineOptions(**given.get("engine", {}))})
+            return cls(**{**given, "belief_graph": BeliefGraphSwitches(**given.get("belief_graph", {}))})
         except TypeError as error:
-            raise InputError(f"ARCS does not know these options: {error}") from error
+            raise InputError(f"ARCS does not know these switches: {error}") from error
 
 
 class BudgetSearch:
@@ -82,22 +82,24 @@ class BudgetSearch:
     levels: Levels
     bounds: Bounds
 
-    def __init__(self, engine: Engine, options: ArcsOptions | None = None, hopeless: bool = False) -> None:
-        self.engine = engine  # its objective is the reward, and it is this search's from now on
+    def __init__(
+        self, graph_search: BeliefGraphSearch, switches: ArcsSwitches | None = None, hopeless: bool = False
+    ) -> None:
+        self.graph_search = graph_search  # its objective is the reward, and it is this search's from now on
         self.hopeless = hopeless  # whether it is known beforehand that nothing can keep the budget
-        self.model = model = engine.model
-        self.options = options or ArcsOptions()
-        self.memory_limit = engine.memory_limit
+        self.model = model = graph_search.model
+        self.switches = switches or ArcsSwitches()
+        self.memory_limit = graph_search.memory_limit
         self.out_of_memory = False
         self.trials = 0
         self.layout_seconds = 0.0  # that the last change of levels or multipliers took
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
         beta = np.array(model.cost_discount)
         self.rules = CostRules(beta, float(beta.min(initial=1.0)), np.array(model.arrays.step_limit))
-        self.n_levels = self.options.levels
+        self.n_levels = self.switches.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
-        self.unlimited = np.maximum(most_spent(engine), 1e-300)
-        self.cap = np.maximum(most_spent(engine, model.discount), 1e-300)
+        self.unlimited = np.maximum(most_spent(graph_search), 1e-300)
+        self.cap = np.maximum(most_spent(graph_search, model.discount), 1e-300)
         self.limited = self.budget < self.unlimited
         if np.isfinite(model.step_limit).any():  # a step that costs too much is one that no budget pays for
             self.limited = np.isfinite(self.budget)
@@ -106,26 +108,26 @@ class BudgetSearch:
             cap=self.cap,
             unlimited=self.unlimited,
             limited=self.limited,
-            floor=np.minimum.reduceat(engine.ordered.cost, engine.space.start[:-1], axis=1),
-            least_cost=least_costs(engine) if self.options.needs else np.zeros((model.n_costs, 0, 0)),
-            relaxed=bool(self.options.relaxation),
-            monotone=bool(self.options.monotone),
+            floor=np.minimum.reduceat(graph_search.ordered.cost, graph_search.space.start[:-1], axis=1),
+            least_cost=least_costs(graph_search) if self.switches.needs else np.zeros((model.n_costs, 0, 0)),
+            relaxed=bool(self.switches.relaxation),
+            monotone=bool(self.switches.monotone),
         )
         self.multipliers = np.zeros((1, model.n_costs))
         self._without_multiplier = False  # whether a multiplier was tried in vain
-        self._informed_vectors = [engine.space.informed]
-        self.belief_plans = build_belief_plans(engine, self._layout, self.options.leaves)
-        if not self.options.unconstrained_leaves:
+        self._informed_vectors = [graph_search.space.informed]
+        self.belief_plans = build_belief_plans(graph_search, self._layout, self.switches.leaves)
+        if not self.switches.unconstrained_leaves:
             self.belief_plans.unconstrained_from[:] = np.inf
         self._lay_out()
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
         deepest = model.steps_until(1e-14)
-        depth = int(min(len(engine.scratch.path), deepest + 2))
+        depth = int(min(len(graph_search.scratch.path), deepest + 2))
         self.steps = Steps(
             np.empty(depth, dtype=np.int64), np.empty((depth, model.n_costs)), np.empty((_WANTED, model.n_costs))
         )
         while self.belief_plans.counts["filled"][0] == 0 and not self.out_of_memory:
-            self._run(engine.root, self.budget, np.inf, engine.options.tuning(), 0, 0)
+            self._run(graph_search.root, self.budget, np.inf, graph_search.switches.tuning(), 0, 0)
 
     # Bounds
 
@@ -140,7 +142,7 @@ class BudgetSearch:
         """Upper bound on the optimum; −inf if nothing can keep the budget."""
         if self.hopeless:
             return -np.inf
-        return float(self.bounds.upper[self.bounds.row[self.engine.root], self._root_level])
+        return float(self.bounds.upper[self.bounds.row[self.graph_search.root], self._root_level])
 
     @property
     def gap(self) -> float:
@@ -151,7 +153,7 @@ class BudgetSearch:
     def slack(self) -> float:
         """More than rounding can have done to a bound, those with a multiplier included."""
         allowance_of = float((self.multipliers @ self.cap).max())
-        return self.engine.slack + 4 * SAME * allowance_of / self.model.fade
+        return self.graph_search.slack + 4 * SAME * allowance_of / self.model.fade
 
     @property
     def infeasible(self) -> bool:
@@ -161,13 +163,13 @@ class BudgetSearch:
     @property
     def needed(self) -> FloatArray:
         """Least budget of each cost that is not ruled out, [K]."""
-        least: FloatArray = self.bounds.least[self.engine.root].copy()
+        least: FloatArray = self.bounds.least[self.graph_search.root].copy()
         return least
 
     @property
     def root_belief_plans(self) -> list[int]:
         """The belief plans of the initial belief, none of which dominates another."""
-        found, belief_plan = [], int(self.belief_plans.head[self.engine.root])
+        found, belief_plan = [], int(self.belief_plans.head[self.graph_search.root])
         while belief_plan != NONE:
             found.append(belief_plan)
             belief_plan = int(self.belief_plans.info["next"][belief_plan])
@@ -197,26 +199,26 @@ class BudgetSearch:
 
     def search(self, epsilon: float, work: int, trials: int) -> None:
         """Run trials until the gap is at most epsilon, `work` is done, or there were so many of them in all."""
-        engine = self.engine
-        stop = engine.work + work
-        tuning = engine.options.tuning()
-        if not self.options.sawtooth:
+        graph_search = self.graph_search
+        stop = graph_search.work + work
+        tuning = graph_search.switches.tuning()
+        if not self.switches.sawtooth:
             tuning = tuning._replace(least_drop=2.0)
-        while engine.work < stop and self.gap > epsilon and not self.out_of_memory:
+        while graph_search.work < stop and self.gap > epsilon and not self.out_of_memory:
             if self.still or self.trials >= trials or self.infeasible:
                 break
-            self._run(engine.root, self.budget, epsilon, tuning, stop - engine.work, trials)
+            self._run(graph_search.root, self.budget, epsilon, tuning, stop - graph_search.work, trials)
 
     def _run(self, root: int, budget: FloatArray, epsilon: float, tuning: Tuning, work: int, trials: int) -> None:
         """One call of the kernel from a belief with a budget, and more room if it was short."""
-        if len(self.bounds.row) < len(self.engine.store.info):  # an interrupt may have come between the two
+        if len(self.bounds.row) < len(self.graph_search.store.info):  # an interrupt may have come between the two
             self._fit()
         status, self.trials = kernels.search(self._parts(), root, budget, epsilon, tuning, work, self.trials, trials)
         if status == FULL:
             self._grow()
 
     def _parts(self) -> Search:
-        e = self.engine
+        e = self.graph_search
         return Search(
             e.space,
             e.store,
@@ -233,17 +235,20 @@ class BudgetSearch:
 
     def probe(self, epsilon: float, work: int) -> None:
         """Search without a budget for a moment: what it finds may keep the budget, or help where much of it is left."""
-        if not self.options.unconstrained_leaves or (self.budget < NEARLY_UNCONSTRAINED * self.unlimited)[self.limited].any():
+        if (
+            not self.switches.unconstrained_leaves
+            or (self.budget < NEARLY_UNCONSTRAINED * self.unlimited)[self.limited].any()
+        ):
             return
-        self.engine.search(epsilon, work)
+        self.graph_search.search(epsilon, work)
         self._fit()
-        *_, sure = self.engine.best_totals()
+        *_, sure = self.graph_search.best_totals()
         self.belief_plans.unconstrained_from[:] = np.minimum(self.unlimited, sure)
 
     def refine(self) -> bool:
         """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
         n_levels = self.bounds.upper.shape[1]
-        if n_levels >= self.options.most_levels or n_levels * int(self.belief_plans.counts["rows"][0]) > _MOST_BOUNDS:
+        if n_levels >= self.switches.most_levels or n_levels * int(self.belief_plans.counts["rows"][0]) > _MOST_BOUNDS:
             return False
         before = self.extra, self.n_levels
         wanted = self.steps.wanted[: self.belief_plans.counts["wanted"][0]]
@@ -258,7 +263,7 @@ class BudgetSearch:
 
     def update_multiplier(self) -> bool:
         """Take up the multiplier λ that the initial belief's plans suggest; False if it is the one there is."""
-        if not self.options.multipliers or not self.limited.any():
+        if not self.switches.multipliers or not self.limited.any():
             return False
         looks, by_multiplier = self.belief_plans.counts[["looks", "by_multiplier"]][0]
         self.belief_plans.counts[["looks", "by_multiplier"]] = 0, 0
@@ -269,9 +274,9 @@ class BudgetSearch:
         multiplier = dual_multipliers(self.belief_plans.total[self.root_belief_plans], self.lower, self.limited)
         if multiplier is None or np.allclose(multiplier, self.multipliers[-1], rtol=0.02, atol=1e-9):
             return False
-        engine = self.engine
-        m = engine.ordered.arrays
-        informed = engine._informed(np.asarray(m.reward - np.tensordot(multiplier, m.cost, axes=1)))
+        graph_search = self.graph_search
+        m = graph_search.ordered.arrays
+        informed = graph_search._informed(np.asarray(m.reward - np.tensordot(multiplier, m.cost, axes=1)))
         return self._take_up(np.stack([self.multipliers[0], multiplier]), [self._informed_vectors[0], informed])
 
     def _take_up(self, multipliers: FloatArray, informed_vectors: list[FloatArray]) -> bool:
@@ -289,7 +294,7 @@ class BudgetSearch:
         limited = np.flatnonzero(self.limited)
         if limited.size != 1:
             return
-        k, budget, tuning = int(limited[0]), self.budget.copy(), self.engine.options.tuning()
+        k, budget, tuning = int(limited[0]), self.budget.copy(), self.graph_search.switches.tuning()
         for _ in range(rounds):
             low, high = float(self.needed[k]), float(self.belief_plans.sure[self.thriftiest_belief_plan, k])
             if high - low <= 1e-3 * high:
@@ -300,7 +305,7 @@ class BudgetSearch:
                     return
                 self.trials += self.trials % 2  # every other trial is thrifty
                 self.belief_plans.counts["moved"][0] = self.trials
-                self._run(self.engine.root, budget, np.inf, tuning, 1, self.trials + 1)
+                self._run(self.graph_search.root, budget, np.inf, tuning, 1, self.trials + 1)
                 if self.needed[k] > low or self.belief_plans.sure[self.thriftiest_belief_plan, k] < high:
                     break
             else:
@@ -308,18 +313,18 @@ class BudgetSearch:
 
     def graph(self, belief_plan: int) -> tuple[IntArray, IntArray]:
         """A belief plan as the actions [n] and successors [n, O] of a controller that starts at node 0."""
-        return controller_graph(self.engine, self.belief_plans, belief_plan)
+        return controller_graph(self.graph_search, self.belief_plans, belief_plan)
 
     def horizon(self, belief_plan: int) -> int:
         """Steps for which a belief plan is known to keep the budget, expecting what comes after."""
         budget = np.where(self.limited, self.budget, np.inf)
-        return guaranteed_horizon(self.engine, self.belief_plans, self.bounds.cost, belief_plan, budget)
+        return guaranteed_horizon(self.graph_search, self.belief_plans, self.bounds.cost, belief_plan, budget)
 
     # While acting
 
     def first_action(self, belief_plan: int) -> int:
         """The action that a belief plan begins with."""
-        return first_action(self.engine, self.belief_plans, belief_plan)
+        return first_action(self.graph_search, self.belief_plans, belief_plan)
 
     def first_cost(self, belief_plan: int) -> FloatArray:
         """Cost of a belief plan's first step, [K]."""
@@ -332,7 +337,7 @@ class BudgetSearch:
         """Run trials from a belief with a budget; False if more would change nothing."""
         # That trials elsewhere changed nothing says nothing here.
         before = self.belief_plans.counts["moved"][0] = self.trials
-        self._run(belief, left, epsilon, self.engine.options.tuning(), work, self.trials + work)
+        self._run(belief, left, epsilon, self.graph_search.switches.tuning(), work, self.trials + work)
         return not (self.still or self.out_of_memory) and self.trials > before
 
     def follow(self, belief_plan: int, observation: int) -> int:
@@ -364,12 +369,12 @@ class BudgetSearch:
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of beliefs and of belief plans and plans."""
-        return self.engine.sizes[0], int(self.belief_plans.counts["belief_plans"][0]) + self.engine.sizes[1]
+        return self.graph_search.sizes[0], int(self.belief_plans.counts["belief_plans"][0]) + self.graph_search.sizes[1]
 
     @property
     def memory(self) -> int:
         """Bytes allocated."""
-        return self.engine.memory + storage.memory(self.bounds, self.belief_plans)
+        return self.graph_search.memory + storage.memory(self.bounds, self.belief_plans)
 
     # Arrays
 
@@ -379,7 +384,7 @@ class BudgetSearch:
         Nothing changes, and False is returned, if they would take more memory than there may be. They are taken up
         all at once when they are whole: an interrupt finds either the old ones or the new.
         """
-        e, first, began = self.engine, not hasattr(self, "levels"), time.monotonic()
+        e, first, began = self.graph_search, not hasattr(self, "levels"), time.monotonic()
         levels = build_levels(e, self._layout, self.n_levels, self.extra, self.multipliers, self._informed_vectors)
         n, (used, rows) = len(e.store.info), self.belief_plans.counts[["filled", "rows"]][0]
         room = _ROWS if first else len(self.bounds.upper)
@@ -399,7 +404,7 @@ class BudgetSearch:
 
     def _grow(self) -> None:
         """More room wherever one more expansion, plan or belief plan may not fit."""
-        e = self.engine
+        e = self.graph_search
         y = self.bounds
         by_belief, by_row = storage.memory(y[:_BY_ROW]) // len(y.row), storage.memory(y[_BY_ROW:]) // len(y.upper)
         elsewhere = storage.memory(y, self.belief_plans) + by_row * (self._row_room() - len(y.upper))
@@ -419,7 +424,7 @@ class BudgetSearch:
 
     def _fit(self) -> None:
         """Room for the bounds and belief plans of all beliefs that the store has room for."""
-        e, c = self.engine, self.belief_plans
+        e, c = self.graph_search, self.belief_plans
         try:
             storage.lengthen([*self.bounds[:_BY_ROW], c.head], len(e.store.info))
             storage.lengthen(self.bounds[_BY_ROW:], self._row_room())

@@ -24,7 +24,7 @@ from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
-from ..belief_graph.search import Engine, Objective
+from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, is_number
 from ..clock import Clock
 from ..pointbased import solve as point_based
@@ -40,7 +40,7 @@ from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .outcome import outcome
-from .search import NEARLY_UNCONSTRAINED, ArcsOptions, BudgetSearch
+from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
 from .step_limits import with_some_budget, without_that_budget
 from .storage import most_spent
 
@@ -62,7 +62,7 @@ def arcs(
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
-    options: ArcsOptions | Mapping[str, Any] | None = None,
+    switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
@@ -75,7 +75,7 @@ def arcs(
     memory_limit : bytes that beliefs, bounds and plans may take
     seed : of the random choices of "paper", and of simulated runs where "levels" ends with some
     progress : called with the bounds now and then
-    options : ideas of "levels" that can be switched off, also as plain values by name
+    switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
 
@@ -93,14 +93,14 @@ def arcs(
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant == "paper":
-        if options is not None or act_time is not None:
-            raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
+        if switches is not None or act_time is not None:
+            raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
         _check_paper(model)
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
-    if isinstance(options, Mapping):
-        options = ArcsOptions.of(options)
+    if isinstance(switches, Mapping):
+        switches = ArcsSwitches.of(switches)
     with np.errstate(over="ignore"):
         if not np.isfinite(1e6 * model.cost.max(initial=0.0) / model.fade):
             raise InputError("costs are too large: their discounted totals cannot be computed")
@@ -111,12 +111,12 @@ def arcs(
     if act_time is not None:  # its policy knows the costs of each step
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
-        found = _by_all_means(model, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+        found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
         return _with_expected_costs(found, model, seed)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
-    found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
+    found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
     return _with_expected_costs(without_that_budget(found, model), model, seed)
 
@@ -137,7 +137,7 @@ def _with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
 
 def _by_all_means(
     model: CPOMDP,
-    options: ArcsOptions | None,
+    switches: ArcsSwitches | None,
     epsilon: float,
     clock: Clock,
     memory_limit: float,
@@ -148,23 +148,23 @@ def _by_all_means(
 ) -> Result:
     """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if options is None and act_time is None and not hopeless:
+    if switches is None and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
-    options = options or ArcsOptions()
+    switches = switches or ArcsSwitches()
     told = with_free_actions(model)
-    result = _by_search(told, options, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+    result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     if told is model or result.admissible:
         return result
     # What the policy earns and costs is to be told of the model itself.
     again = Clock(clock.left)
-    return _by_search(model, options, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
+    return _by_search(model, switches, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
 
 
 def _by_search(
     model: CPOMDP,
-    options: ArcsOptions,
+    switches: ArcsSwitches,
     epsilon: float,
     clock: Clock,
     memory_limit: float,
@@ -181,10 +181,12 @@ def _by_search(
             load_acting_kernels()
         if (model.spending_limit >= NEARLY_UNCONSTRAINED * model.most_spent).all():
             unconstrained.load_kernels()  # it may be needed too
-    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), options.engine, memory_limit)
-    if (model.spending_limit >= most_spent(engine)).all() and not model.has_step_limits:
-        return _without_budget(engine, epsilon, clock, seed, progress)
-    search = BudgetSearch(engine, options, hopeless)
+    graph_search = BeliefGraphSearch(
+        model, Objective(1.0, np.zeros(model.n_costs)), switches.belief_graph, memory_limit
+    )
+    if (model.spending_limit >= most_spent(graph_search)).all() and not model.has_step_limits:
+        return _without_budget(graph_search, epsilon, clock, seed, progress)
+    search = BudgetSearch(graph_search, switches, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
@@ -279,7 +281,7 @@ def _search(
             return TIME_LIMIT
         if search.out_of_memory:
             return MEMORY_LIMIT
-        with clock.slice(lambda: search.engine.work) as work:
+        with clock.slice(lambda: search.graph_search.work) as work:
             search.search(inner_epsilon, work, next_multiplier)
         has_time = clock.left is None or _NEXT_LAYOUT * search.layout_seconds <= clock.left
         if search.still and search.gap > inner_epsilon and not (has_time and search.refine()):
@@ -297,22 +299,28 @@ def _search(
 
 
 def _without_budget(
-    engine: Engine, epsilon: float, clock: Clock, seed: int, progress: Callable[[TracePoint], None] | None
+    graph_search: BeliefGraphSearch,
+    epsilon: float,
+    clock: Clock,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
 ) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     found = unconstrained.sarsop(
-        engine.model,
+        graph_search.model,
         epsilon=epsilon,
         time_limit=clock.left,
-        memory_limit=engine.memory_limit,
-        warm_start=engine,
+        memory_limit=graph_search.memory_limit,
+        warm_start=graph_search,
         progress=progress,
     )
     return replace(
         found,
         solver="arcs",
         variant="levels",
-        sure_cost=np.minimum(found.sure_cost, most_spent(engine)) if engine.model.n_costs else found.sure_cost,
+        sure_cost=np.minimum(found.sure_cost, most_spent(graph_search))
+        if graph_search.model.n_costs
+        else found.sure_cost,
         setup_seconds=clock.seconds - found.seconds,
         admissible=True,
         seed=seed,
@@ -376,4 +384,4 @@ def load_acting_kernels() -> None:
 
 
 def _smallest_search() -> BudgetSearch:
-    return BudgetSearch(Engine(smallest_model(), Objective(1.0, np.zeros(1))))
+    return BudgetSearch(BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))))

@@ -1,7 +1,7 @@
 """Limits of single steps where no cost has a budget.
 
-A step that costs more than a step may is one that no budget pays for; so there must be a budget. One that is always kept
-will do: of a cost that is always 0.
+A step that costs more than a step may is one that no budget pays for; so there must be a budget. One that is always
+kept will do: of a cost that is always 0.
 """
 
 from __future__ import annotations

@@ -8,35 +8,35 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, largest_sure_costs
-from ...bounds.starting import cost_fib_vectors
+from ...bounds.fib import cost_fib_vectors
 from ...kernels.arcs.belief_plans import BELIEF_PLAN, COUNTS, BeliefPlans
 from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
 from ...kernels.arcs.rows import LENT
 from ...kernels.belief_graph.store import NONE
-from ..belief_graph.search import Engine
+from ..belief_graph.search import BeliefGraphSearch
 from .levels import level_values
 
 _BELIEF_PLANS = 4096  # room to begin with
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
-def most_spent(engine: Engine, discount: float | None = None) -> FloatArray:
+def most_spent(graph_search: BeliefGraphSearch, discount: float | None = None) -> FloatArray:
     """The most that any policy can spend from any belief, [K]: a budget of at least this is unlimited.
 
     By the costs' own discounts, unless another is given.
     """
-    x = engine.space
+    x = graph_search.space
     peak = np.moveaxis(np.maximum.reduceat(x.model.cost, x.start[:-1], axis=1), 0, 2)
-    each = engine.model.cost_discount if discount is None else np.full(engine.model.n_costs, discount)
+    each = graph_search.model.cost_discount if discount is None else np.full(graph_search.model.n_costs, discount)
     most = largest_sure_costs(peak, x.seen_ptr, x.seen_class, each)
-    largest: FloatArray = most[engine.classes.reachable].max(axis=0)
+    largest: FloatArray = most[graph_search.classes.reachable].max(axis=0)
     return largest
 
 
-def least_costs(engine: Engine) -> FloatArray:
+def least_costs(graph_search: BeliefGraphSearch) -> FloatArray:
     """Vectors [K, S, A] below the least expected costs, or [K, 0, 0] if they are all zero."""
-    n_costs = engine.model.n_costs
-    vectors = np.stack([cost_fib_vectors(engine.ordered, k).T for k in range(n_costs)])
+    n_costs = graph_search.model.n_costs
+    vectors = np.stack([cost_fib_vectors(graph_search.ordered, k).T for k in range(n_costs)])
     return np.ascontiguousarray(vectors) if vectors.min(axis=2).any() else np.zeros((n_costs, 0, 0))
 
 
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
 
 
 def build_levels(
-    engine: Engine,
+    graph_search: BeliefGraphSearch,
     layout: Layout,
     n: int,
     extra: list[FloatArray],
@@ -62,10 +62,12 @@ def build_levels(
     informed_vectors: list[FloatArray],
 ) -> Levels:
     """About n levels, or somewhat more if there are several costs, with their maps; ``multipliers [J, K]``."""
-    n_costs, n_limited, beta = len(layout.budget), int(layout.limited.sum()), engine.model.cost_discount
+    n_costs, n_limited, beta = len(layout.budget), int(layout.limited.sum()), graph_search.model.cost_discount
     per_cost = n if n_limited <= 1 else max(4, round((4 * n) ** (1 / n_limited)))
     values = [
-        level_values(layout.budget[k], _step_costs(engine, layout, k), beta[k], layout.unlimited[k], per_cost, extra[k])
+        level_values(
+            layout.budget[k], _step_costs(graph_search, layout, k), beta[k], layout.unlimited[k], per_cost, extra[k]
+        )
         if layout.limited[k]
         else np.array([np.inf])
         for k in range(n_costs)
@@ -79,7 +81,7 @@ def build_levels(
     part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
     allowance = multipliers @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
     floor = np.ascontiguousarray(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs))
-    forbidden = (floor > engine.model.arrays.step_limit).any(axis=1, keepdims=True)
+    forbidden = (floor > graph_search.model.arrays.step_limit).any(axis=1, keepdims=True)
     spending, which = np.unique(np.where(forbidden, np.inf, floor), axis=0, return_inverse=True)
     levels = Levels(
         value=value,
@@ -94,7 +96,7 @@ def build_levels(
         after=np.empty((len(spending), n_levels), dtype=np.int64),
         informed=np.stack(informed_vectors),
         least_cost=layout.least_cost,
-        worst=float(engine.space.gain[0].min() / engine.model.fade) - 1.0,
+        worst=float(graph_search.space.gain[0].min() / graph_search.model.fade) - 1.0,
         relaxed=layout.relaxed,
         monotone=layout.monotone,
     )
@@ -103,9 +105,9 @@ def build_levels(
     return levels
 
 
-def _step_costs(engine: Engine, layout: Layout, k: int) -> FloatArray:
+def _step_costs(graph_search: BeliefGraphSearch, layout: Layout, k: int) -> FloatArray:
     """A few costs that steps have: of states, or if these are many of whole classes."""
-    of_states = np.unique(engine.ordered.cost[k])
+    of_states = np.unique(graph_search.ordered.cost[k])
     return of_states if of_states.size <= _STEP_COSTS else np.unique(layout.floor[k])[:_STEP_COSTS]
 
 
@@ -160,10 +162,10 @@ def carry_over(used: int, rows: int, old_levels: Levels, old: Bounds, levels: Le
     return kept
 
 
-def build_belief_plans(engine: Engine, layout: Layout, all_leaves: bool) -> BeliefPlans:
+def build_belief_plans(graph_search: BeliefGraphSearch, layout: Layout, all_leaves: bool) -> BeliefPlans:
     """Room for belief plans, and the plans that beliefs may follow from the start."""
-    leaf_ptr, leaf_plan, leaf_floor = _leaves(engine, layout, all_leaves)
-    n, n_costs = len(engine.store.info), len(layout.budget)
+    leaf_ptr, leaf_plan, leaf_floor = _leaves(graph_search, layout, all_leaves)
+    n, n_costs = len(graph_search.store.info), len(layout.budget)
     room = _BELIEF_PLANS + int(np.diff(leaf_ptr).max()) * n
     counts = np.zeros(1, dtype=COUNTS)
     counts["rows"] = LENT
@@ -182,10 +184,10 @@ def build_belief_plans(engine: Engine, layout: Layout, all_leaves: bool) -> Beli
     )
 
 
-def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray, IntArray, FloatArray]:
+def _leaves(graph_search: BeliefGraphSearch, layout: Layout, all_leaves: bool) -> tuple[IntArray, IntArray, FloatArray]:
     """Blind plans that no other blind plan of their class beats in reward, cost and sure cost at once."""
-    x, plans, k = engine.space, engine.plans, len(layout.budget)
-    n_classes, n_actions = len(x.start) - 1, engine.model.n_actions
+    x, plans, k = graph_search.space, graph_search.plans, len(layout.budget)
+    n_classes, n_actions = len(x.start) - 1, graph_search.model.n_actions
     n_plans, sizes = n_classes * n_actions, np.diff(x.start)
     rows = len(x.gain)
     vectors = np.empty((n_actions, 1 + k, len(x.class_of)))  # reward, then costs with their sign turned
@@ -195,7 +197,9 @@ def _leaves(engine: Engine, layout: Layout, all_leaves: bool) -> tuple[IntArray,
         vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
     vectors[:, 1:] *= -1.0
     sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
-    floor = blind_sure_costs(np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, engine.model.cost_discount)
+    floor = blind_sure_costs(
+        np.moveaxis(layout.floor, 0, 2), x.seen_ptr, x.seen_class, graph_search.model.cost_discount
+    )
     kept = np.ones((n_classes, n_actions), dtype=bool)
     for a in range(n_actions):
         for better in range(n_actions):

@@ -10,27 +10,17 @@ from ..._types import FloatArray
 from ...kernels.arcs_published import trials as kernels
 from ...kernels.arcs_published.leaf_policy import Setting
 from ...kernels.arcs_published.tree import (
-    ACTION,
+    BIN,
     BINS,
-    C_HI,
-    DRAWN,
-    HORIZON,
-    NODES,
+    COUNTS,
+    GAIN,
+    NODE,
     NONE,
-    OBS,
-    PLAN,
-    POOL,
-    PROB,
-    PROVEN,
-    PROVEN_ACTION,
     PRUNED,
     ROOT,
-    ROW,
-    ROWS,
-    STATUS,
-    TRIALS,
-    V_HI,
-    V_LO,
+    SPAN,
+    VALUE,
+    Q,
     Scratch,
     Tree,
     start,
@@ -38,7 +28,7 @@ from ...kernels.arcs_published.tree import (
 from ...model import CPOMDP, beliefs
 from ...policies import ControllerPolicy
 from ..result import TracePoint
-from .leaf_policy import build_setting, followers, least_cost_engine, listed_plans, minimise
+from .leaf_policy import build_setting, followers, least_cost_search, listed_plans, minimise
 
 _DEPTH = 4096  # nodes that a trial samples at most
 _UNIFORMS = 2**16  # random numbers drawn at a time
@@ -67,14 +57,14 @@ class PaperSearch:
     ) -> None:
         self.model, self.memory_limit, self.pruning = model, memory_limit, pruning
         self.rng = np.random.default_rng(seed)
-        self.engine = least_cost_engine(model, memory_limit)  # Alg. 1, line 1
-        self.interrupted = not minimise(self.engine, None if time_limit is None else _COST_SHARE * time_limit)
-        self.plans = listed_plans(self.engine)
-        self.setting = build_setting(self.engine, self.plans)
+        self.graph_search = least_cost_search(model, memory_limit)  # Alg. 1, line 1
+        self.interrupted = not minimise(self.graph_search, None if time_limit is None else _COST_SHARE * time_limit)
+        self.plans = listed_plans(self.graph_search)
+        self.setting = build_setting(self.graph_search, self.plans)
         self.tree = _new_tree(self.setting)
         self.scratch = _new_scratch(self.setting)
         self.uniforms = self.rng.random(_UNIFORMS)
-        start(self.setting, self.tree, self.scratch, *beliefs.initial(self.engine.ordered))
+        start(self.setting, self.tree, self.scratch, *beliefs.initial(self.graph_search.ordered))
         largest = max(float(np.abs(values).max()) for values in (self.setting.reward_fib, self.setting.plan_reward))
         self.slack = _ROUNDING * largest / model.fade
 
@@ -83,22 +73,22 @@ class PaperSearch:
     @property
     def n_nodes(self) -> int:
         """Histories with bounds, the leaves among them."""
-        return int(self.tree.used[NODES])
+        return int(self.tree.counts["nodes"][0])
 
     @property
     def trials(self) -> int:
         """Rounds of SAMPLE, BACKUP and PRUNE."""
-        return int(self.tree.used[TRIALS])
+        return int(self.tree.counts["trials"][0])
 
     @property
     def infeasible(self) -> bool:
         """True if no admissible policy exists."""
-        return bool(self.tree.info[ROOT, STATUS] == PRUNED)
+        return bool(self.tree.info["status"][ROOT] == PRUNED)
 
     @property
     def gap(self) -> float:
         """Upper bound minus what is proven."""
-        return float(self.tree.value[ROOT, V_HI] - self.tree.value[ROOT, PROVEN])
+        return float(self.tree.value["v_hi"][ROOT] - self.tree.value["proven"][ROOT])
 
     def advance(self, epsilon: float, trials: int) -> bool:
         """Run some trials, or fewer if they settle it; False if memory is short."""
@@ -109,7 +99,7 @@ class PaperSearch:
                 break
             if why == kernels.OUT_OF_UNIFORMS:
                 self.uniforms = self.rng.random(_UNIFORMS)
-                self.tree.used[DRAWN] = 0
+                self.tree.counts["drawn"][0] = 0
             elif not self._grow():
                 return False
         return True
@@ -119,18 +109,18 @@ class PaperSearch:
         x, t = self.setting, self.tree
         short: dict[str, int] = {}  # what must grow, and what it needs at least
         for names, count, wanted in (
-            (("info", "value"), NODES, x.reward_fib.shape[1] * x.model.n_observations),
-            (("span", "q", "gain", "first", "degree", "cut"), ROWS, 1),
-            (("state", "prob"), POOL, x.widest),
+            (("info", "value"), "nodes", x.reward_fib.shape[1] * x.model.n_observations),
+            (("span", "q", "gain", "first", "degree", "cut"), "rows", 1),
+            (("state", "prob"), "pool", x.widest),
         ):
-            if t.used[count] + wanted > len(getattr(t, names[0])):
-                short |= dict.fromkeys(names, int(t.used[count]) + wanted)
+            if t.counts[count][0] + wanted > len(getattr(t, names[0])):
+                short |= dict.fromkeys(names, int(t.counts[count][0]) + wanted)
         old = {name: getattr(t, name) for name in short}
         for factor in _GROWTH:
             sizes = {name: max(least, int(factor * len(old[name]))) for name, least in short.items()}
             added = sum(sizes[name] * old[name].nbytes / len(old[name]) for name in short)
             # Each array is let go once it is copied, so two of a kind stand side by side for one at a time.
-            rest = sum(array.nbytes for array in t) - sum(a.nbytes for a in old.values()) + self.engine.memory
+            rest = sum(array.nbytes for array in t) - sum(a.nbytes for a in old.values()) + self.graph_search.memory
             if rest + added + max(array.nbytes for array in old.values()) <= self.memory_limit:
                 break
         else:
@@ -140,7 +130,8 @@ class PaperSearch:
             for name, size in sizes.items():
                 before = getattr(self.tree, name)
                 bigger = np.zeros((size, *before.shape[1:]), dtype=before.dtype)
-                bigger[: len(before)] = before
+                # As bytes: numpy copies records field by field.
+                bigger.reshape(-1).view(np.uint8)[: before.nbytes] = before.reshape(-1).view(np.uint8)
                 self.tree = self.tree._replace(**{name: bigger})
         except MemoryError:
             return False
@@ -153,34 +144,34 @@ class PaperSearch:
         if self.infeasible:
             lower = upper = -np.inf
         else:
-            upper = float(self.tree.value[ROOT, V_HI]) + self.slack
-            lower = min(float(self.tree.value[ROOT, PROVEN]) - self.slack, upper)
+            upper = float(self.tree.value["v_hi"][ROOT]) + self.slack
+            lower = min(float(self.tree.value["proven"][ROOT]) - self.slack, upper)
             if last is not None:
                 lower, upper = max(lower, last.lower), min(upper, last.upper)
-        return TracePoint(seconds, lower, upper, self.trials, int(self.tree.used[ROWS]), len(self.plans))
+        return TracePoint(seconds, lower, upper, self.trials, int(self.tree.counts["rows"][0]), len(self.plans))
 
     def budgets(self) -> dict[str, FloatArray]:
         """The least a budget must be, `needed`, and `suffices`, which the minimum-cost policy surely keeps."""
         if not self.infeasible:
             return {}
         needed = max(float(kernels.least_budget(self.setting, self.tree)), float(self.model.budget[0]))
-        return {"needed": np.array([needed]), "suffices": self.engine.best_totals()[2]}
+        return {"needed": np.array([needed]), "suffices": self.graph_search.best_totals()[2]}
 
     def policy(self) -> Found:
         """The proven policy if there is one, else the tree's, as a controller."""
         if self.infeasible:
-            reward, cost, sure = self.engine.best_totals()
-            return Found(self.engine.policy(), reward, float(cost[0]), float(sure[0]), 0)
+            reward, cost, sure = self.graph_search.best_totals()
+            return Found(self.graph_search.policy(), reward, float(cost[0]), float(sure[0]), 0)
         t = self.tree
-        proven = bool(t.value[ROOT, PROVEN] > -np.inf)
-        column = PROVEN_ACTION if proven else ACTION  # NONE where the plan is followed
+        proven = bool(t.value["proven"][ROOT] > -np.inf)
+        column = "proven_action" if proven else "action"  # NONE where the plan is followed
         order = [ROOT]
         for node in order:
             order.extend(self._children(node, column))
-        horizon = None if proven else int(t.info[ROOT, HORIZON])
+        horizon = None if proven else int(t.info["horizon"][ROOT])
         return Found(self._controller(order, column), *self._totals(order, column), horizon)
 
-    def _totals(self, order: list[int], column: int) -> tuple[float, float, float]:
+    def _totals(self, order: list[int], column: str) -> tuple[float, float, float]:
         """Reward, cost and sure cost of the tree's nodes in `order`, parents before children."""
         t, gamma = self.tree, self.model.discount
         totals: dict[int, tuple[float, float, float]] = {}
@@ -190,16 +181,16 @@ class PaperSearch:
                 totals[node] = self._leaf_totals(node)
                 continue
             after = np.array([totals.pop(child) for child in children])
-            reward, cost = t.gain[t.info[node, ROW], t.info[node, column]]
-            mean = t.value[children.start : children.stop, PROB] @ after[:, :2]
+            reward, cost = t.gain[t.info["row"][node], t.info[column][node]]
+            mean = t.value["prob"][children.start : children.stop] @ after[:, :2]
             sure = cost + gamma * after[:, 2].max()
             totals[node] = float(reward + gamma * mean[0]), float(cost + gamma * mean[1]), float(sure)
         return totals[ROOT]
 
-    def _controller(self, order: list[int], column: int) -> ControllerPolicy:
+    def _controller(self, order: list[int], column: str) -> ControllerPolicy:
         """Nodes of the tree first, then the plans that its leaves follow, and those that plans follow."""
         t, n_observations = self.tree, self.model.n_observations
-        inner = [node for node in order if t.info[node, column] != NONE]
+        inner = [node for node in order if t.info[column][node] != NONE]
         number = {node: i for i, node in enumerate(inner)}
         followed: dict[int, int] = {}
         queue: list[int] = []
@@ -211,25 +202,25 @@ class PaperSearch:
             return followed[plan]
 
         def entry(node: int) -> int:
-            return number[node] if node in number else number_of(int(self.plans[t.info[node, PLAN]]))
+            return number[node] if node in number else number_of(int(self.plans[t.info["plan"][node]]))
 
         first = entry(ROOT)
         rows: list[tuple[int, list[tuple[int, int]]]] = []  # action, (observation, successor)
         for node in inner:
-            following = [(int(t.info[child, OBS]), entry(child)) for child in self._children(node, column)]
-            rows.append((int(t.info[node, column]), following))
+            following = [(int(t.info["obs"][child]), entry(child)) for child in self._children(node, column)]
+            rows.append((int(t.info[column][node]), following))
         for plan in queue:
-            following = [(o, number_of(after)) for o, after in followers(self.engine, plan)]
-            rows.append((int(self.engine.plans.info["action"][plan]), following))
+            following = [(o, number_of(after)) for o, after in followers(self.graph_search, plan)]
+            rows.append((int(self.graph_search.plans.info["action"][plan]), following))
         successors = np.zeros((len(rows), n_observations), dtype=np.int64)  # 0 after what cannot be observed
         for i, (_, following) in enumerate(rows):
             for o, j in following:
                 successors[i, o] = j
         return ControllerPolicy(self.model, [action for action, _ in rows], successors, first)
 
-    def _children(self, node: int, column: int) -> range:
+    def _children(self, node: int, column: str) -> range:
         """The nodes that can follow a node under its policy; none for a leaf."""
-        row, a = self.tree.info[node, ROW], self.tree.info[node, column]
+        row, a = self.tree.info["row"][node], self.tree.info[column][node]
         if a == NONE:
             return range(0)
         first = int(self.tree.first[row, a])
@@ -238,10 +229,10 @@ class PaperSearch:
     def _leaf_totals(self, node: int) -> tuple[float, float, float]:
         """Reward, cost and sure cost of the plan that is followed from a node."""
         x, t = self.setting, self.tree
-        row, plan = t.info[node, ROW], t.info[node, PLAN]
-        reward, cost = t.value[node, V_LO], t.value[node, C_HI]
+        row, plan = t.info["row"][node], t.info["plan"][node]
+        reward, cost = t.value["v_lo"][node], t.value["c_hi"][node]
         if row != NONE:  # its bounds are no longer the plan's
-            at, size = t.span[row, :2]
+            at, size = t.span["at"][row], t.span["size"][row]
             states, probs = t.state[at : at + size], t.prob[at : at + size]
             place = x.plan_at[plan] + states - x.start[x.class_of[states[0]]]
             reward, cost = x.plan_reward[place] @ probs, x.plan_cost[place] @ probs
@@ -253,18 +244,18 @@ def _new_tree(x: Setting) -> Tree:
     n_actions, most = x.reward_fib.shape[1], x.reward_fib.shape[1] * x.model.n_observations
     nodes = _NODES + most
     return Tree(
-        info=np.zeros((nodes, 9), dtype=np.int32),
-        value=np.zeros((nodes, 9)),
-        span=np.zeros((_ROWS, 3), dtype=np.int64),
-        q=np.zeros((_ROWS, n_actions, 4)),
-        gain=np.zeros((_ROWS, n_actions, 2)),
+        info=np.zeros(nodes, dtype=NODE),
+        value=np.zeros(nodes, dtype=VALUE),
+        span=np.zeros(_ROWS, dtype=SPAN),
+        q=np.zeros((_ROWS, n_actions), dtype=Q),
+        gain=np.zeros((_ROWS, n_actions), dtype=GAIN),
         first=np.zeros((_ROWS, n_actions), dtype=np.int32),
         degree=np.zeros((_ROWS, n_actions), dtype=np.int32),
         cut=np.zeros((_ROWS, n_actions), dtype=np.bool_),
         state=np.zeros(_POOL + x.widest, dtype=np.int32),
         prob=np.zeros(_POOL + x.widest),
-        bins=np.zeros((BINS[0] * BINS[1], 2)),
-        used=np.zeros(6, dtype=np.int64),
+        bins=np.zeros(BINS[0] * BINS[1], dtype=BIN),
+        counts=np.zeros(1, dtype=COUNTS),
     )
 
 

@@ -1,4 +1,4 @@
-"""The engine: a store of beliefs, plans and bounds for one objective, and the search that tightens them.
+"""The belief-graph search: a store of beliefs, plans and bounds for one objective, and the search that tightens them.
 
 Built from any model and an objective ``μR − λ·C``. It starts from the fast informed bound (above) and blind plans
 (below), and `search` runs trials of `kernels.belief_graph.search` until a gap is reached or the caller stops it.
@@ -16,7 +16,7 @@ from ...bounds.fib import fib_vectors
 from ...bounds.mdp import mdp_q_values
 from ...kernels.belief_graph import plans as plan_kernels
 from ...kernels.belief_graph import search as search_kernels
-from ...kernels.belief_graph import store as store_kernels
+from ...kernels.belief_graph.interning import intern
 from ...kernels.belief_graph.search import Tuning
 from ...kernels.belief_graph.store import SAME, WORK
 from ...model import CPOMDP, beliefs
@@ -37,7 +37,7 @@ class Objective(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EngineOptions:
+class BeliefGraphSwitches:
     """Ideas that can be switched off, and how far they go."""
 
     merge: bool = True  # equal beliefs are stored once
@@ -55,7 +55,7 @@ class EngineOptions:
     least_drop: float = 0.02
 
     def tuning(self) -> Tuning:
-        """The options as kernels take them."""
+        """The switches as kernels take them."""
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),
@@ -67,38 +67,40 @@ class EngineOptions:
         )
 
 
-class Engine:
+class BeliefGraphSearch:
     """Beliefs, plans and bounds for one model and objective; `root` is the initial belief, until it is moved."""
 
     def __init__(
         self,
         model: CPOMDP,
         objective: Objective,
-        options: EngineOptions | None = None,
+        switches: BeliefGraphSwitches | None = None,
         memory_limit: float = np.inf,
     ) -> None:
         self.model = model
         self.memory_limit = memory_limit
         self.out_of_memory = False  # whether the search ended for want of memory
         self.objective = objective
-        self.options = options or EngineOptions()
-        self.classes = observability_classes(model) if self.options.classes else one_class(model)
+        self.switches = switches or BeliefGraphSwitches()
+        self.classes = observability_classes(model) if self.switches.classes else one_class(model)
         self.ordered = in_class_order(model, self.classes)
         m, objective_gain = self.ordered.arrays, self._objective_gain()
         # Without costs the reward is the objective, and one row does.
         self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
         informed = self._informed(objective_gain)
-        self.space = storage.build_space(self.ordered, self.classes, np.concatenate(rows), informed, self.options.merge)
+        self.space = storage.build_space(
+            self.ordered, self.classes, np.concatenate(rows), informed, self.switches.merge
+        )
         self.scratch = storage.build_scratch(self.space)
         self.store = storage.build_store(self.space)
         self.plans = storage.build_plans(self.ordered, self.space, self.store)
         self.slack = self._slack()  # more than rounding can have done to a bound
         b = beliefs.initial(self.ordered)
-        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        self.root = int(intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         self.trials = 0
-        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.options.forget else _NO_LIMIT
+        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.switches.forget else _NO_LIMIT
 
     # Bounds
 
@@ -144,9 +146,9 @@ class Engine:
         return int(self.store.counts["beliefs"][0]), int(self.store.counts["plans"][0])
 
     def search(self, epsilon: float, work: int, share: float | None = None) -> None:
-        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
         stop = self.work + work
-        tuning = self.options.tuning()
+        tuning = self.switches.tuning()
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
         while self.work < stop and self.gap > epsilon and not self.out_of_memory:
@@ -171,7 +173,7 @@ class Engine:
                 self.forget()
 
     def aims_at(self, objective: Objective) -> bool:
-        """True if this is the engine's objective."""
+        """True if this is the objective searched for."""
         mine = self.objective
         return mine.reward == objective.reward and np.array_equal(mine.costs, objective.costs)
 
@@ -195,7 +197,7 @@ class Engine:
             self.out_of_memory = True
             return False
         self.store = more
-        self.root = int(store_kernels.intern(self.space, self.store, *b, b.states.size))
+        self.root = int(intern(self.space, self.store, *b, b.states.size))
         plan_kernels.refresh_lower(self.space, self.store, self.plans, self.root)
         return True
 
@@ -274,4 +276,4 @@ class Engine:
     def _informed(self, gain: FloatArray) -> FloatArray:
         """Vectors [S, A] that bound the value of a gain from above."""
         target = self.ordered._changed(arrays=self.ordered.arrays._replace(reward=gain))
-        return np.ascontiguousarray(fib_vectors(target).T) if self.options.fib else mdp_q_values(target)
+        return np.ascontiguousarray(fib_vectors(target).T) if self.switches.fib else mdp_q_values(target)

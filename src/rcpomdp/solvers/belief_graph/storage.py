@@ -1,4 +1,4 @@
-"""The engine's arrays: the model in class order, room for beliefs and plans, and how it grows."""
+"""The arrays of the belief-graph search: the model in class order, room for beliefs and plans, and how it grows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..._types import AnyArray, FloatArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
 from ...kernels import classes as class_kernels
-from ...kernels.belief_graph import store as store_kernels
+from ...kernels.belief_graph.interning import rehash
 from ...kernels.belief_graph.plans import PLAN, Plans
 from ...kernels.belief_graph.store import BELIEF, COUNTS, NONE, Scratch, Space, Store
 from ...model import CPOMDP
@@ -173,7 +173,7 @@ def grown(x: Space, store: Store, plans: Plans, limit: float, per_belief: int = 
             lengthen(arrays, n)
         if 2 * len(store.info) > store.table.shape[1]:
             store = store._replace(table=np.full((3, 2 * store.table.shape[1]), NONE))
-            store_kernels.rehash(store)
+            rehash(store)
     except MemoryError:
         return None
     return store

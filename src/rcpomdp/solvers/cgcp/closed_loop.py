@@ -11,7 +11,7 @@ Where no policy keeps what is left, the one of least weighted cost is followed. 
 than the one before had planned for it, what the first plan promises need not come true: neither its reward nor its
 cost. That is the inconsistency which recursive constraints remove (Ho et al. 2024, Sec. 2 and App. F.1).
 
-All steps share one engine: beliefs, plans and bounds found at one serve the next, and each begins with the multipliers
+All steps share one search: beliefs, plans and bounds found at one serve the next, and each begins with the multipliers
 at which the last ended. A step that was solved to the end is remembered, and its next visit takes no time.
 """
 
@@ -28,11 +28,11 @@ from ...errors import InputError
 from ...kernels import belief as belief_kernels
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
-from ..belief_graph.search import Engine, Objective
+from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, is_number
 from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
@@ -78,11 +78,11 @@ def cgcp_cl(
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
     unconstrained.load_kernels()
     clock = Clock(step_time if time_limit is None else time_limit)
-    engine = _engine(model, memory_limit)
+    graph_search = _graph_search(model, memory_limit)
     clock.ready()
-    generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
+    generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
     status = generation.run(_ITERATIONS)
-    policy = ClosedLoopPolicy(engine, _first_actions(generation), step_time, epsilon, int(seed))
+    policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed))
     return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
 
 
@@ -101,18 +101,20 @@ class ClosedLoopPolicy:
 
     Parameters
     ----------
-    engine : shared by all steps and runs, and changed by them
+    graph_search : shared by all steps and runs, and changed by them
     first : probability of each action at the first step [A]
     """
 
-    def __init__(self, engine: Engine, first: FloatArray, step_time: float, epsilon: float, seed: int) -> None:
+    def __init__(
+        self, graph_search: BeliefGraphSearch, first: FloatArray, step_time: float, epsilon: float, seed: int
+    ) -> None:
         self.step_time, self.epsilon, self.seed = step_time, epsilon, seed
-        self._engine, self._first = engine, first
+        self._graph_search, self._first = graph_search, first
         self._solved: dict[tuple[int, tuple[float, ...]], FloatArray] = {}
 
     def initial(self, rng: np.random.Generator) -> ClosedLoopState:
         """The first step, drawn from the mixture that was found before the run."""
-        model, key = self._engine.ordered, int(rng.integers(0, 2**63))
+        model, key = self._graph_search.ordered, int(rng.integers(0, 2**63))
         action = self._draw(self._first, 0, key)
         return ClosedLoopState(beliefs.initial(model), tuple(model.budget.tolist()), action, 0, key)
 
@@ -122,7 +124,7 @@ class ClosedLoopPolicy:
 
     def update(self, state: ClosedLoopState, observation: int) -> ClosedLoopState:
         """Bayes' rule, what is left of the budget, and a solve from there."""
-        model = self._engine.ordered
+        model = self._graph_search.ordered
         b = beliefs.posterior(model, state.belief, state.action, observation)
         spent = np.array([belief_kernels.expectation(c, state.action, *state.belief) for c in model.cost])
         left = np.maximum(left_after(state.left, spent, model.cost_discount), 0.0)
@@ -132,17 +134,17 @@ class ClosedLoopPolicy:
 
     def _distribution(self, b: Belief, left: FloatArray) -> FloatArray:
         """Probability of each action at a belief with a budget, [A]."""
-        engine = self._engine
-        if engine.out_of_memory or not engine.move_root(b):
-            self._engine = engine = _engine(engine.model, engine.memory_limit)
+        graph_search = self._graph_search
+        if graph_search.out_of_memory or not graph_search.move_root(b):
+            self._graph_search = graph_search = _graph_search(graph_search.model, graph_search.memory_limit)
             self._solved.clear()
-            engine.move_root(b)
-        here = engine.root, tuple(float(f"{d:.{_DIGITS}g}") for d in left)
+            graph_search.move_root(b)
+        here = graph_search.root, tuple(float(f"{d:.{_DIGITS}g}") for d in left)
         if here in self._solved:
             return self._solved[here]
         clock = Clock(self.step_time)
-        start = engine.objective.costs if engine.objective.reward == 1.0 else None
-        generation = ColumnGeneration(engine, left, spending_limit(left), self.epsilon, clock, start=start)
+        start = graph_search.objective.costs if graph_search.objective.reward == 1.0 else None
+        generation = ColumnGeneration(graph_search, left, spending_limit(left), self.epsilon, clock, start=start)
         status = generation.run(_ITERATIONS)
         if status == INTERRUPTED:
             raise KeyboardInterrupt
@@ -162,14 +164,14 @@ class ClosedLoopPolicy:
         return notebook.policy(self, [("searches", f"{self.step_time:g} s before each step")])
 
 
-def _engine(model: CPOMDP, memory_limit: float) -> Engine:
-    return Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+def _graph_search(model: CPOMDP, memory_limit: float) -> BeliefGraphSearch:
+    return BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
 
 
 def _first_actions(generation: ColumnGeneration) -> FloatArray:
     """Probability of each action at the first step of a mixture, [A]."""
-    engine, weights = generation.engine, generation.mixture.weights
-    chance = np.zeros(engine.model.n_actions)
+    graph_search, weights = generation.graph_search, generation.mixture.weights
+    chance = np.zeros(graph_search.model.n_actions)
     for i in np.flatnonzero(weights):
-        chance[engine.first_action(generation.plans[i])] += weights[i]
+        chance[graph_search.first_action(generation.plans[i])] += weights[i]
     return np.asarray(chance / chance.sum())

@@ -1,6 +1,6 @@
-"""Policies that are best at given multipliers λ of the costs, from one engine that goes from λ to λ.
+"""Policies that are best at given multipliers λ of the costs, from one belief-graph search that goes from λ to λ.
 
-``V_λ = max_π R − λ·C`` is a POMDP without budgets. The engine keeps its beliefs and plans from one λ to the next. What
+``V_λ = max_π R − λ·C`` is a POMDP without budgets. The search keeps its beliefs and plans from one λ to the next. What
 it finds serves twice: its best plan is a policy to mix, and as no policy has more value than V_λ,
 
     V* ≤ λ·ĉ + V_λ    for every λ ≥ 0.
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ...policies import MixturePolicy
-from ..belief_graph.search import Engine, Objective
+from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..clock import Clock, StallDetector
 from ..result import MEMORY_LIMIT, STALLED, TIME_LIMIT, TracePoint
 
@@ -36,18 +36,18 @@ class Pricing:
 
     def __init__(
         self,
-        engine: Engine,
+        graph_search: BeliefGraphSearch,
         limit: FloatArray,
         clock: Clock,
         progress: Callable[[TracePoint], None] | None = None,
     ) -> None:
-        self.engine, self.limit, self.clock = engine, limit, clock
+        self.graph_search, self.limit, self.clock = graph_search, limit, clock
         self.limited = np.isfinite(limit)
         self.lower, self.upper = -np.inf, np.inf  # bounds on the optimum; whoever mixes raises the lower one
-        self.slack = engine.slack  # of the reward of a plan
+        self.slack = graph_search.slack  # of the reward of a plan
         self._progress = progress
         self._stalls = StallDetector()
-        self._largest = float(np.abs(engine.model.reward).max()) / engine.model.fade
+        self._largest = float(np.abs(graph_search.model.reward).max()) / graph_search.model.fade
         self.trace: list[TracePoint] = []
 
     def aim(self, multipliers: FloatArray, *, least_cost: bool = False) -> None:
@@ -56,22 +56,25 @@ class Pricing:
         if least_cost:
             weight = _TIE_BREAK * float(multipliers[self.limited] @ self.limit[self.limited]) / (self._largest or 1.0)
         objective = Objective(weight, multipliers.copy())
-        if not self.engine.aims_at(objective):
-            self.engine.retarget(objective)
+        if not self.graph_search.aims_at(objective):
+            self.graph_search.retarget(objective)
             self._stalls = StallDetector()
         self.note_upper()
 
     @property
     def scale(self) -> tuple[float, FloatArray]:
         """Size of rewards and of costs [K]: what a step, or one action for ever, comes to."""
-        model, blind = self.engine.model, [self.engine.totals(plan) for plan in self.engine.blind_plans]
+        model, blind = (
+            self.graph_search.model,
+            [self.graph_search.totals(plan) for plan in self.graph_search.blind_plans],
+        )
         reward = max(float(np.abs(model.reward).max()), *(abs(totals[0]) for totals in blind))
         return reward, np.maximum(model.cost.max(axis=(1, 2), initial=0.0), np.max([t[1] for t in blind], axis=0))
 
     @property
     def multipliers(self) -> FloatArray:
         """λ of the search at hand, [K]."""
-        return self.engine.objective.costs
+        return self.graph_search.objective.costs
 
     @property
     def allowed(self) -> float:
@@ -81,34 +84,40 @@ class Pricing:
     @property
     def least_weighted_cost(self) -> float:
         """No policy has ``λ·C`` below this, if that is minimised."""
-        engine = self.engine
-        return -engine.upper - engine.objective.reward * self._largest - engine.slack
+        graph_search = self.graph_search
+        return -graph_search.upper - graph_search.objective.reward * self._largest - graph_search.slack
 
     def note_upper(self) -> None:
         """Lower the upper bound by what the search at hand proves."""
-        if self.engine.objective.reward == 1.0:
-            self.upper = min(self.upper, self.allowed + self.engine.upper + self.engine.slack)
+        if self.graph_search.objective.reward == 1.0:
+            self.upper = min(self.upper, self.allowed + self.graph_search.upper + self.graph_search.slack)
 
     def point(self) -> TracePoint:
         """The bounds now."""
-        return TracePoint(self.clock.seconds, self.lower, self.upper, self.engine.trials, *self.engine.sizes)
+        return TracePoint(
+            self.clock.seconds, self.lower, self.upper, self.graph_search.trials, *self.graph_search.sizes
+        )
 
     def search(self, goal: Callable[[], float], *, seconds: float = np.inf, work: float = np.inf) -> str:
         """Search at the multipliers taken up until the gap is at most `goal`, or a share is used; return what ended it.
 
         A share is of seconds, or of elementary steps.
         """
-        engine, until, stop = self.engine, self.clock.seconds + seconds, self.engine.work + work
-        while engine.gap > goal():
+        graph_search, until, stop = self.graph_search, self.clock.seconds + seconds, self.graph_search.work + work
+        while graph_search.gap > goal():
             if self.clock.over:
                 return TIME_LIMIT
-            if self.clock.seconds >= until or engine.work >= stop:
+            if self.clock.seconds >= until or graph_search.work >= stop:
                 return SHARE_USED
-            if engine.out_of_memory:
+            if graph_search.out_of_memory:
                 return MEMORY_LIMIT
-            if engine.gap <= engine.slack or self._stalls.found(engine.lower, engine.upper, engine.sizes[0]):
+            if graph_search.gap <= graph_search.slack or self._stalls.found(
+                graph_search.lower, graph_search.upper, graph_search.sizes[0]
+            ):
                 return STALLED
-            engine.search(max(goal(), engine.slack), int(min(_STRIDE, stop - engine.work)), self._stalls.share)
+            graph_search.search(
+                max(goal(), graph_search.slack), int(min(_STRIDE, stop - graph_search.work)), self._stalls.share
+            )
             self.note_upper()
             if not self.trace or self.clock.seconds >= self.trace[-1].seconds + _TELL:
                 self.tell()
@@ -127,7 +136,7 @@ class Pricing:
             self.aim(np.eye(len(least))[k], least_cost=True)
             self.search(lambda: _PRECISION * self.allowed, seconds=seconds, work=work)
             least[k] = max(least[k], self.least_weighted_cost)
-            yield least, self.engine.best_plan
+            yield least, self.graph_search.best_plan
 
     def tell(self) -> None:
         """Put the bounds on record."""
@@ -136,7 +145,7 @@ class Pricing:
             self._progress(self.trace[-1])
 
 
-def mixture_policy(engine: Engine, plans: list[int], weights: FloatArray) -> MixturePolicy:
+def mixture_policy(graph_search: BeliefGraphSearch, plans: list[int], weights: FloatArray) -> MixturePolicy:
     """The plans with weight as controllers, mixed."""
     used = np.flatnonzero(weights)
-    return MixturePolicy([engine.policy(plans[i]) for i in used], weights[used] / weights[used].sum())
+    return MixturePolicy([graph_search.policy(plans[i]) for i in used], weights[used] / weights[used].sum())

@@ -9,7 +9,7 @@ best two are within epsilon.
 
 What departs from the published algorithm, and why:
 
-- The horizon is infinite, and the policies are plans of our SARSOP engine: their rewards and costs are known exactly.
+- The horizon is infinite, and the policies are plans of our SARSOP: their rewards and costs are known exactly.
 - At one λ the search goes on until what is left open is half of what the policy found promises, or a share of the time
   is used; the share is doubled whenever λ stays the same after it was used up.
 - Before any mixture keeps the budgets, the master minimises the excess, and its duals weigh the costs of the next
@@ -32,7 +32,7 @@ from ..._types import FloatArray
 from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from .. import sarsop as unconstrained
-from ..belief_graph.search import Engine, Objective
+from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, check_whole
 from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
@@ -79,15 +79,15 @@ def cgcp(
     check_whole(iterations, "iterations", 1)
     unconstrained.load_kernels()
     clock = Clock(time_limit)
-    engine = Engine(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
-    generation = ColumnGeneration(engine, model.budget, model.spending_limit, epsilon, clock, progress)
+    generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
     status = generation.run(iterations)
     return generation.result(status, "cgcp")
 
 
 class ColumnGeneration:
-    """Column generation from the root of an engine.
+    """Column generation from the root of a belief-graph search.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class ColumnGeneration:
 
     def __init__(
         self,
-        engine: Engine,
+        graph_search: BeliefGraphSearch,
         budget: FloatArray,
         limit: FloatArray,
         epsilon: float,
@@ -105,12 +105,12 @@ class ColumnGeneration:
         progress: Callable[[TracePoint], None] | None = None,
         start: FloatArray | None = None,
     ) -> None:
-        self.engine, self.epsilon, self.clock = engine, epsilon, clock
-        self.pricing = Pricing(engine, limit, clock, progress)
-        self.plans = engine.blind_plans  # of the columns
+        self.graph_search, self.epsilon, self.clock = graph_search, epsilon, clock
+        self.pricing = Pricing(graph_search, limit, clock, progress)
+        self.plans = graph_search.blind_plans  # of the columns
         self.master = Master(budget, limit, self.pricing.scale[0])
         for plan in self.plans:
-            self.master.add(*engine.totals(plan)[:2])
+            self.master.add(*graph_search.totals(plan)[:2])
         self._start = np.zeros(len(limit)) if start is None else start
         self._work = int(_SPEED * (_SECONDS if clock.time_limit is None else _SHARE * clock.time_limit))
         self.needed = np.zeros(len(limit))  # [K] least budget of each cost that is not ruled out
@@ -128,8 +128,8 @@ class ColumnGeneration:
             status = self._generate(iterations)
         except KeyboardInterrupt:
             status = INTERRUPTED
-            if self.engine.best_plan != NONE:
-                self._add(self.engine.best_plan)
+            if self.graph_search.best_plan != NONE:
+                self._add(self.graph_search.best_plan)
         if status == INFEASIBLE:
             with suppress(KeyboardInterrupt):
                 for least, plan in self.pricing.least_costs(work=self._work):
@@ -147,7 +147,7 @@ class ColumnGeneration:
             ended = pricing.search(self._goal, work=self._work)
             if self._infeasible:
                 return INFEASIBLE
-            new = self._add(self.engine.best_plan)
+            new = self._add(self.graph_search.best_plan)
             self._remix()
             pricing.tell()
             if self.gap <= self.epsilon:
@@ -164,27 +164,27 @@ class ColumnGeneration:
 
     def _goal(self) -> float:
         """The gap at which a search at one λ has done enough: half of what its best policy promises."""
-        engine, pricing, master = self.engine, self.pricing, self.master
-        promise = engine.lower - master.threshold
-        if engine.objective.reward != 1.0:  # in search of a mixture within the budgets
-            within = pricing.multipliers @ engine.best_totals()[1] <= pricing.allowed
+        graph_search, pricing, master = self.graph_search, self.pricing, self.master
+        promise = graph_search.lower - master.threshold
+        if graph_search.objective.reward != 1.0:  # in search of a mixture within the budgets
+            within = pricing.multipliers @ graph_search.best_totals()[1] <= pricing.allowed
             return np.inf if within or self._infeasible else max(promise / 2, _PRECISION * pricing.allowed)
         if not master.feasible:
             promise = 0.0  # nothing to compare with
-        inner_epsilon = (self.epsilon - 2 * (engine.slack + pricing.slack)) / 2
-        return max(promise / 2, inner_epsilon, engine.slack)
+        inner_epsilon = (self.epsilon - 2 * (graph_search.slack + pricing.slack)) / 2
+        return max(promise / 2, inner_epsilon, graph_search.slack)
 
     @property
     def _infeasible(self) -> bool:
         """True if it is proven that no policy keeps the budgets."""
         pricing = self.pricing
-        return self.engine.objective.reward != 1.0 and pricing.least_weighted_cost > pricing.allowed
+        return self.graph_search.objective.reward != 1.0 and pricing.least_weighted_cost > pricing.allowed
 
     def _add(self, plan: int) -> bool:
         """Make a plan a column; False if it is one."""
         if plan in self.plans:
             return False
-        reward, cost, _ = self.engine.totals(plan)
+        reward, cost, _ = self.graph_search.totals(plan)
         self.plans.append(plan)
         self.master.add(reward, cost)
         return True
@@ -207,7 +207,7 @@ class ColumnGeneration:
         """Take up the master's multipliers; False if they are those that were searched."""
         pricing, multipliers = self.pricing, self.master.multipliers
         least_cost = not self.master.feasible
-        if least_cost == (self.engine.objective.reward != 1.0):
+        if least_cost == (self.graph_search.objective.reward != 1.0):
             change = np.abs(multipliers - pricing.multipliers).max(initial=0.0)
             if change <= _SAME * np.abs(multipliers).max(initial=0.0):
                 return False
@@ -216,7 +216,7 @@ class ColumnGeneration:
 
     def result(self, status: str, solver: str) -> Result:
         """The bounds and the mixture that were found."""
-        pricing, engine = self.pricing, self.engine
+        pricing, graph_search = self.pricing, self.graph_search
         if self.master.feasible:
             self._take(self.master.solved_anew().mixture)  # the LP without a history may do better
         feasible, mixture = pricing.lower > -np.inf, self.mixture
@@ -229,10 +229,10 @@ class ColumnGeneration:
             status,
             pricing.trace,
             self.clock.setup_seconds,
-            policy=mixture_policy(engine, self.plans, mixture.weights),
+            policy=mixture_policy(graph_search, self.plans, mixture.weights),
             reward=mixture.reward,
             cost=mixture.cost,
-            sure_cost=np.max([engine.totals(self.plans[i])[2] for i in used], axis=0),
+            sure_cost=np.max([graph_search.totals(self.plans[i])[2] for i in used], axis=0),
             suffices=None if feasible else mixture.cost,
             needed=None if feasible else self.needed,
         )

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ..._types import FloatArray, IntArray
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 
 _ROOM = 32  # beliefs to have room for at first
 _SAME = 1e-9  # beliefs that are nearer to each other are one

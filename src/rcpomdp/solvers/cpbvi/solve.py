@@ -6,7 +6,7 @@ Kim, Lee, Kim and Poupart, Point-Based Value Iteration for Constrained POMDPs, I
 over known vectors that is best at b' within ``d' = (d − C(b, a)) / γ``, then the lottery over actions that is best at b
 within d,
 
-    max Σ w_i v_i   subject to   Σ w_i c_i ≤ d,   Σ w_i = 1,   w ≥ 0        (`policies.lottery`).
+    max Σ x_i v_i   subject to   Σ x_i c_i ≤ d,   Σ x_i = 1,   x ≥ 0        (`policies.lottery`).
 
 The vectors of the actions it draws make up the next set. It starts from one action for ever, for each action, and stops
 when no value at a point changes by more than epsilon. CPBVI-D takes the best single vector and action instead.
@@ -239,7 +239,7 @@ class _Search:
         return [(int(a), lotteries[a]) for a in chosen], weights @ promised[chosen]
 
     def _vector(self, a: int, lotteries: list[Any]) -> FloatArray:
-        """``α(s) = g(s, a) + γ Σ_s' T(s, a, s') Σ_o Z(s', a, o) Σ_i w_o,i α_i(s')`` of reward and costs [1 + K, S]."""
+        """``α(s) = g(s, a) + γ Σ_s' T(s, a, s') Σ_o Z(s', a, o) Σ_i x_o,i α_i(s')`` of reward and costs [1 + K, S]."""
         state, observation, probability = self._observed[a]
         mixed = np.array([np.tensordot(weights, self.vectors[drawn], axes=1) for drawn, weights in lotteries])
         after = np.array(

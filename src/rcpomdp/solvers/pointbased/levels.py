@@ -14,7 +14,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE, Levels, Space
 from ...kernels.pointbased.levels import list_maps
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 
 _SAME = 1e-12  # relative difference of two levels that are one
 _SMALL = 1e3  # times that a budget goes into the cap, from which on it is next to nothing

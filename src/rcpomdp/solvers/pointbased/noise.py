@@ -12,15 +12,15 @@ import numpy as np
 from ..._types import FloatArray
 from ...model import CPOMDP
 from ..belief_graph.search import Objective
-from .options import SearchOptions
 from .search import PointBasedSearch
+from .switches import PointBasedSwitches
 
 _SMALL = 8  # states up to which beliefs are so near to each other that rays between them do
 _LARGE = 20_000  # states from which on a look would take too long
 _CHANCE = 0.1  # share of states and actions whose move may end in several ways
 _FRESH = 0.3  # share of beliefs that were not met before
 _ENOUGH = 300  # beliefs to look at
-_LOOK = SearchOptions(informed="mdp", informed_levels=False)
+_LOOK = PointBasedSwitches(informed="mdp", informed_levels=False)
 _TRIALS, _WORK = 300, 20_000_000  # trials and elementary steps of a look
 _MEMORY = 1e9
 

@@ -1,4 +1,4 @@
-"""The policy that a search has found: the plans that its best option rests on."""
+"""The policy that a search has found: the plans that its best candidate rests on."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 class _Node(NamedTuple):
     """A belief plan, a plan of a class, or a plan from the states of a support, where some costs are never met."""
 
-    option: int = NONE
+    candidate: int = NONE
     plan: int = NONE
     support: tuple[int, ...] = ()
     free: tuple[bool, ...] = ()  # [K] costs that are never met
 
 
-def plan_set(search: PointBasedSearch, option: int) -> PlanSetPolicy:
-    """The plans and belief plans that an option of the root leads to, as a policy that changes among them."""
+def plan_set(search: PointBasedSearch, candidate: int) -> PlanSetPolicy:
+    """The plans and belief plans that a candidate of the root leads to, as a policy that changes among them."""
     builder = _Builder(search)
-    builder.number(builder.of_option(option))
+    builder.number(builder.of_candidate(candidate))
     for node in builder.order:
         builder.add(node)
     return builder.policy()
@@ -50,10 +50,10 @@ class _Builder:
             self.order.append(node)
         return self._number[node]
 
-    def of_option(self, option: int) -> _Node:
-        """The node of an option of the root."""
-        plan = int(self.parts.options.info["plan"][option])
-        return _Node(option=option) if plan == NONE else self._at(plan, self.search.root)
+    def of_candidate(self, candidate: int) -> _Node:
+        """The node of a candidate of the root."""
+        plan = int(self.parts.candidates.info["plan"][candidate])
+        return _Node(candidate=candidate) if plan == NONE else self._at(plan, self.search.root)
 
     def _at(self, plan: int, belief: int) -> _Node:
         """The node of a plan that is followed from a belief: what is never expected there is never spent."""
@@ -68,18 +68,18 @@ class _Builder:
 
     def add(self, node: _Node) -> None:
         """Write a node's row: action, successors, sure cost, domain and values."""
-        self.rows.append(self._belief_plan(node.option) if node.option != NONE else self._plan(node))
+        self.rows.append(self._belief_plan(node.candidate) if node.candidate != NONE else self._plan(node))
 
-    def _belief_plan(self, option: int) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
-        s, c, b = self.parts, self.parts.options, self.parts.beliefs
+    def _belief_plan(self, candidate: int) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
+        s, c, b = self.parts, self.parts.candidates, self.parts.beliefs
         after = np.full(s.space.model.n_observations, NONE)
-        i, a = int(c.info["belief"][option]), int(c.info["action"][option])
-        first, row = int(c.info["links"][option]), b.info["row"][i]
+        i, a = int(c.info["belief"][candidate]), int(c.info["action"][candidate])
+        first, row = int(c.info["links"][candidate]), b.info["row"][i]
         for e in range(int(b.degree[row, a])):
             edge, link = int(b.edge[row, a]) + e, int(c.link[first + e])
-            node = _Node(option=link) if link >= 0 else self._at(-2 - link, int(b.edge_child[edge]))
+            node = _Node(candidate=link) if link >= 0 else self._at(-2 - link, int(b.edge_child[edge]))
             after[b.edge_obs[edge]] = self.number(node)
-        return a, after, c.sure[option], NONE, c.total[option, :1]
+        return a, after, c.sure[candidate], NONE, c.total[candidate, :1]
 
     def _plan(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
         x, g = self.parts.space, self.parts.plans

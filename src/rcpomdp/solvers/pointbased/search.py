@@ -1,4 +1,4 @@
-"""The point-based search over beliefs and budget levels: bounds on one objective, and options that attain them.
+"""The point-based search over beliefs and budget levels: bounds on one objective, and candidates that attain them.
 
 Built from a model, an objective ``μR − λ·C`` and budgets. Without budgets it is SARSOP's search; with them, that of
 ARCS. It starts from an informed bound (above) and blind plans (below), and `search` runs trials of
@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._types import BoolArray, FloatArray
-from ...bounds.blind import largest_sure_costs
-from ...bounds.starting import blind_plans, cost_fib_vectors
-from ...kernels.pointbased import arrays, options, plans, strips, trials
+from ...bounds.blind import blind_plans, largest_sure_costs
+from ...bounds.fib import cost_fib_vectors
+from ...kernels.pointbased import arrays, candidates, plans, strips, trials
 from ...kernels.pointbased.arrays import EXACT, NO_ROOM, NONE, WORK, Search, Space
 from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
@@ -24,10 +24,10 @@ from ...policies import ControllerPolicy
 from ..belief_graph.search import Objective
 from ..belief_graph.storage import memory
 from . import storage
-from .informed import InformedBounds, no_deadline
+from .informed_choice import InformedBounds, no_deadline
 from .levels import build_levels, level_values, with_levels
-from .options import SearchOptions
 from .policy import controller
+from .switches import PointBasedSwitches
 
 _NO_LIMIT = 2**62
 _FIRST_FORGET = 500  # plans made before idle ones are looked for
@@ -38,7 +38,7 @@ _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
 class PointBasedSearch:
-    """Beliefs, bounds and options for one model, objective and budget; `root` is the initial belief."""
+    """Beliefs, bounds and candidates for one model, objective and budget; `root` is the initial belief."""
 
     parts: Search
 
@@ -47,7 +47,7 @@ class PointBasedSearch:
         model: CPOMDP,
         objective: Objective,
         budget: FloatArray | None = None,
-        search_options: SearchOptions | None = None,
+        switches: PointBasedSwitches | None = None,
         memory_limit: float = np.inf,
         n_levels: int = 128,
         seed: int = 0,
@@ -57,9 +57,9 @@ class PointBasedSearch:
         self.memory_limit = memory_limit
         self.out_of_memory = False  # whether the search ended for want of memory
         self.objective = objective
-        self.options = search_options or SearchOptions()
+        self.switches = switches or PointBasedSwitches()
         self.trials = 0
-        self.classes = observability_classes(model) if self.options.classes else one_class(model)
+        self.classes = observability_classes(model) if self.switches.classes else one_class(model)
         self.ordered = in_class_order(model, self.classes)
         m, n_costs = self.ordered.arrays, model.n_costs
         objective_gain = self._objective_gain()
@@ -68,7 +68,7 @@ class PointBasedSearch:
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None], m.cost]
         unlimited = np.full(n_costs, np.inf)
         space = storage.build_space(
-            self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), *[unlimited] * 3
+            self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), unlimited, unlimited, unlimited
         )
         self.cap, self.unlimited = (self._most_spent(space, d) for d in (model.discount, model.cost_discount))
         self.budget = unlimited if budget is None else np.array(budget, dtype=np.float64)
@@ -81,11 +81,11 @@ class PointBasedSearch:
             np.where(self.limited, self.budget, np.inf),
             self.cap,
             self.unlimited,
-            self.options.merge,
+            self.switches.merge,
         )
-        bounds = InformedBounds(self.ordered, space, self.options.informed, over)
+        bounds = InformedBounds(self.ordered, space, self.switches.informed, over)
         tables = [bounds.plain(objective_gain)]
-        if self.limited.any() and self.options.informed_levels:
+        if self.limited.any() and self.switches.informed_levels:
             b0 = self.ordered.initial_belief
             blind = min(float(b0 @ plan.reward) for plan in blind_plans(self.ordered))
             best = float((b0 @ tables[0].corner[-1]).max())
@@ -95,7 +95,7 @@ class PointBasedSearch:
         tiny, trifle = self._tiny()
         self._n_levels = n_levels
         counts = np.zeros(1, dtype=arrays.COUNTS)
-        counts["free_option"] = NONE
+        counts["free_candidate"] = NONE
         # Beyond this many steps nothing is left of a budget or a reward but rounding.
         depth = int(min(model.steps_until(1e-14) + 2, 1e6))
         levels = build_levels(space, self._level_values(space, n_levels), tiny, trifle)
@@ -106,27 +106,27 @@ class PointBasedSearch:
             beliefs=storage.build_beliefs(space),
             strips=storage.build_strips(n_modes),
             plans=storage.build_plans(self.ordered, space, counts),
-            options=storage.build_options(n_costs),
+            candidates=storage.build_candidates(n_costs),
             scratch=storage.level_scratch(
                 storage.build_scratch(space, n_modes, len(informed.multiplier), depth), levels
             ),
             counts=counts,
-            most_tests=self.options.most_tests,
+            most_tests=self.switches.most_tests,
         )
         self._chance = np.array([seed * 0x9E3779B9 + 1], dtype=np.uint64)
         b = beliefs.initial(self.ordered)
         self._make_room()
         self.root = int(intern(space, self.parts.beliefs, counts, *b, b.states.size))
         self._set_root()
-        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.options.forget else _NO_LIMIT
+        self._most_plans = self.sizes[1] + _FIRST_FORGET if self.switches.forget else _NO_LIMIT
 
     # Bounds
 
     @property
     def lower(self) -> float:
         """Lower bound on the objective at the root; −inf while nothing is known to keep the budget."""
-        best = self.best_option
-        return float(self.parts.options.total[best, 0]) if best != NONE else -np.inf
+        best = self.best_candidate
+        return float(self.parts.candidates.total[best, 0]) if best != NONE else -np.inf
 
     @property
     def upper(self) -> float:
@@ -178,48 +178,48 @@ class PointBasedSearch:
         """The largest λ·d."""
         return float((self.parts.informed.multiplier @ np.where(self.limited, self.cap, 0.0)).max())
 
-    # Options at the root
+    # Candidates at the root
 
     @property
-    def root_options(self) -> list[int]:
-        """The options of the root, none of which dominates another."""
-        info = self.parts.options.info
-        found, option = [], int(self.parts.beliefs.info["option"][self.root])
-        while option != NONE:
-            found.append(option)
-            option = int(info["next"][option])
+    def root_candidates(self) -> list[int]:
+        """The candidates of the root, none of which dominates another."""
+        info = self.parts.candidates.info
+        found, candidate = [], int(self.parts.beliefs.info["candidate"][self.root])
+        while candidate != NONE:
+            found.append(candidate)
+            candidate = int(info["next"][candidate])
         return found
 
     @property
-    def best_option(self) -> int:
-        """The option that attains the lower bound, or NONE."""
-        return int(options.best_at(self.parts, self.root, self.budget))
+    def best_candidate(self) -> int:
+        """The candidate that attains the lower bound, or NONE."""
+        return int(candidates.best_at(self.parts, self.root, self.budget))
 
     @property
-    def thriftiest_option(self) -> int:
-        """The option of the root that may spend the least share of the budget."""
-        while not options.refresh_at(self.parts, self.root, self.parts.scratch.unlimited):  # none may fit the budget
+    def thriftiest_candidate(self) -> int:
+        """The candidate of the root that may spend the least share of the budget."""
+        while not candidates.refresh_at(self.parts, self.root, self.parts.scratch.unlimited):  # none may fit the budget
             self._make_room()
-        sure, budget = self.parts.options.sure, np.maximum(self.budget, 1e-300)
-        share = {i: float((sure[i] / budget)[self.limited].max(initial=0.0)) for i in self.root_options}
+        sure, budget = self.parts.candidates.sure, np.maximum(self.budget, 1e-300)
+        share = {i: float((sure[i] / budget)[self.limited].max(initial=0.0)) for i in self.root_candidates}
         return min(share, key=lambda i: share[i], default=NONE)
 
-    def totals(self, option: int) -> tuple[float, FloatArray]:
-        """Expected reward and costs of an option of the root."""
-        total = self.parts.options.total[option]
+    def totals(self, candidate: int) -> tuple[float, FloatArray]:
+        """Expected reward and costs of a candidate of the root."""
+        total = self.parts.candidates.total[candidate]
         return float(total[0]), total[1:].copy()
 
     def best_totals(self) -> tuple[float, FloatArray, FloatArray]:
-        """Expected reward, expected costs and sure costs of the best option, which is a plan, from the root."""
-        s, best = self.parts, self.best_option
-        plan = int(s.options.info["plan"][best])
+        """Expected reward, expected costs and sure costs of the best candidate, which is a plan, from the root."""
+        s, best = self.parts, self.best_candidate
+        plan = int(s.candidates.info["plan"][best])
         row = len(s.space.gain) - 1 - self.model.n_costs
         reward = plans.product(s.space, s.beliefs, s.plans, self.root, plan, row)
-        return float(reward), s.options.total[best, 1:].copy(), s.options.sure[best].copy()
+        return float(reward), s.candidates.total[best, 1:].copy(), s.candidates.sure[best].copy()
 
     def policy(self) -> ControllerPolicy:
-        """The best option, which is a plan, as a graph."""
-        return controller(self, int(self.parts.options.info["plan"][self.best_option]))
+        """The best candidate, which is a plan, as a graph."""
+        return controller(self, int(self.parts.candidates.info["plan"][self.best_candidate]))
 
     # Work and sizes
 
@@ -235,7 +235,7 @@ class PointBasedSearch:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Numbers of beliefs, and of plans and options."""
+        """Numbers of beliefs, and of plans and candidates."""
         counts = self.parts.counts
         return int(counts["beliefs"][0]), int(counts["plans"][0])
 
@@ -243,7 +243,7 @@ class PointBasedSearch:
     def memory(self) -> int:
         """Bytes allocated."""
         s = self.parts
-        return memory(s.beliefs, s.strips, s.plans, s.options)
+        return memory(s.beliefs, s.strips, s.plans, s.candidates)
 
     # Search
 
@@ -253,9 +253,9 @@ class PointBasedSearch:
         return self.trials - int(self.parts.counts["moved"][0]) >= trials.STILL
 
     def search(self, epsilon: float, work: int, share: float | None = None, most_trials: int = _NO_LIMIT) -> None:
-        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both options."""
+        """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
         stop = self.work + work
-        tuning = self.options.tuning()
+        tuning = self.switches.tuning()
         if share is not None:
             tuning = tuning._replace(share=share, wide_share=share)
         while self.work < stop and self.gap > epsilon and not self.out_of_memory:
@@ -279,7 +279,7 @@ class PointBasedSearch:
                 self.forget()
 
     def forget(self) -> None:
-        """Take plans off the lists that are an option nowhere, once there are many more than at the last look."""
+        """Take plans off the lists that are a candidate nowhere, once there are many more than at the last look."""
         listed = plans.forget_idle(self.parts)
         self._most_plans = self.sizes[1] + max(_FIRST_FORGET, listed // 2)
 
@@ -307,12 +307,12 @@ class PointBasedSearch:
         self.parts = more or self.parts
 
     def _set_root(self) -> None:
-        """Have a strip for the root, and know its options."""
+        """Have a strip for the root, and know its candidates."""
         level = int(level_at(self.parts.levels, self.budget))
         self._root_level = level & ((1 << self.parts.levels.bits) - 1)
         while True:
             self._root_strip = int(strips.root_strip(self.parts, self.root, level))
-            if self._root_strip != NO_ROOM and options.refresh_at(self.parts, self.root, self.budget):
+            if self._root_strip != NO_ROOM and candidates.refresh_at(self.parts, self.root, self.budget):
                 break
             self._make_room()
 
@@ -320,7 +320,8 @@ class PointBasedSearch:
         """The most that any policy can spend from any belief, [K]."""
         each = np.full(self.model.n_costs, discount)
         most = largest_sure_costs(space.peak, space.seen_ptr, space.seen_class, each)
-        return np.maximum(most[self.classes.reachable].max(axis=0), 1e-300)
+        largest: FloatArray = np.maximum(most[self.classes.reachable].max(axis=0), 1e-300)
+        return largest
 
     def _tiny(self) -> tuple[FloatArray, FloatArray]:
         """The least level of each cost, and what is a trifle there; NaN where that would be no trifle."""

@@ -1,6 +1,6 @@
 """Solving noisy models by a point-based search: the loop around it, and what it returns.
 
-The lower bound is what the best option is proven to earn. The policy is the set of plans that it rests on, which
+The lower bound is what the best candidate is proven to earn. The policy is the set of plans that it rests on, which
 usually earns more: it changes to a better plan wherever the budget that is left allows it.
 """
 
@@ -22,9 +22,9 @@ from ..policy_value import simulated_worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from . import storage
-from .options import SearchOptions
 from .policy import plan_set
 from .search import PointBasedSearch
+from .switches import PointBasedSwitches
 
 _LEVELS = 2000
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs at the end, and how many times values of plans
@@ -38,7 +38,7 @@ def solve_noisy(
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
-    options: SearchOptions | None = None,
+    switches: PointBasedSwitches | None = None,
 ) -> Result:
     """Bounds on the best reward within the budget, and a set of plans that keeps it in every history."""
     budget = np.array(model.spending_limit)
@@ -46,7 +46,7 @@ def solve_noisy(
         model,
         Objective(1.0, np.zeros(model.n_costs)),
         budget,
-        options,
+        switches,
         memory_limit,
         _LEVELS,
         seed,
@@ -59,12 +59,12 @@ def solve_noisy(
     except KeyboardInterrupt:
         status = INTERRUPTED
     trace.append(_point(search, clock.seconds, trace[-1]))
-    best = search.best_option
-    option = best if best != NONE else search.thriftiest_option
-    policy, sure = plan_set(search, option), search.parts.options.sure[option]
+    best = search.best_candidate
+    candidate = best if best != NONE else search.thriftiest_candidate
+    policy, sure = plan_set(search, candidate), search.parts.candidates.sure[candidate]
     admissible, most = best != NONE, model.most_spent
     # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
-    reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(option), None)
+    reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(candidate), None)
     return outcome(
         status,
         trace,

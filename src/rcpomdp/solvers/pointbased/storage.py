@@ -159,10 +159,10 @@ def with_levels(s: a.Search, levels: a.Levels) -> a.Search:
     return s._replace(levels=levels, scratch=level_scratch(s.scratch, levels))
 
 
-def build_options(n_costs: int) -> a.Options:
-    """Room for options."""
-    return a.Options(
-        info=np.empty(_ROOM, dtype=a.OPTION),
+def build_candidates(n_costs: int) -> a.Candidates:
+    """Room for candidates."""
+    return a.Candidates(
+        info=np.empty(_ROOM, dtype=a.CANDIDATE),
         total=np.empty((_ROOM, 1 + n_costs)),
         sure=np.empty((_ROOM, n_costs)),
         link=np.empty(_ROOM, dtype=np.int32),
@@ -208,7 +208,7 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
 
     Arrays grow in place; only hash tables are other ones.
     """
-    b, n, g, c = s.beliefs, s.strips, s.plans, s.options
+    b, n, g, c = s.beliefs, s.strips, s.plans, s.candidates
     n_levels = s.levels.after.shape[1]
     n_obs, largest = s.space.model.n_observations, int(np.diff(s.space.start).max())
     wanted: list[tuple[list[AnyArray], str, int]] = [
@@ -222,8 +222,8 @@ def grown(s: a.Search, limit: float) -> a.Search | None:
         ([g.info, g.sure], "plans", 1),
         ([g.value], "plan_values", largest * len(s.space.gain)),
         ([g.link], "plan_links", n_obs),
-        ([c.info, c.total, c.sure], "options", _STEP),
-        ([c.link], "option_links", n_obs),
+        ([c.info, c.total, c.sure], "candidates", _STEP),
+        ([c.link], "candidate_links", n_obs),
     ]
     growth, added = [], 0
     for arrays, count, needed in wanted:

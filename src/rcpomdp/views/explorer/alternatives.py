@@ -69,14 +69,14 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    option: Alternative, taken: int, attained: float, left: FloatArray, slack: FloatArray, keeps: bool = True
+    alternative: Alternative, taken: int, attained: float, left: FloatArray, slack: FloatArray, keeps: bool = True
 ) -> Verdict:
     """The verdict on an action beside the one taken, which earns `attained` at least, with [K] left for each cost.
 
     An action that earns less within the budget is worse only if the policy itself surely `keeps` what is left.
     """
-    most = option.within(left, slack)
-    if option.action == taken:
+    most = alternative.within(left, slack)
+    if alternative.action == taken:
         return Verdict(TAKEN, most)
     if most is None:
         return Verdict(BREAKS, None)

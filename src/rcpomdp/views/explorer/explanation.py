@@ -13,7 +13,7 @@ from ..._types import FloatArray
 from ...errors import InputError, PolicyError
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
-from ...model.budget import left_after
+from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
@@ -66,14 +66,14 @@ class Explanation:
             else {"step": self.broken[0], "cost": str(m.costs[self.broken[1]])},
             "alternatives": [
                 {
-                    "action": str(m.actions[option.action]),
-                    "reward_at_least": option.reward_lo,
+                    "action": str(m.actions[alternative.action]),
+                    "reward_at_least": alternative.reward_lo,
                     "reward_at_most": verdict.reward_hi,
-                    "cost_at_least": option.cost_lo.tolist(),
+                    "cost_at_least": alternative.cost_lo.tolist(),
                     "verdict": self._word(verdict),
-                    "reason": self._reason(option, verdict),
+                    "reason": self._reason(alternative, verdict),
                 }
-                for option, verdict in self.alternatives
+                for alternative, verdict in self.alternatives
             ],
             "observations": [{"observation": str(m.observations[o]), "probability": p} for o, p in self.observations],
         }
@@ -119,8 +119,8 @@ class Explanation:
 
     def _instead(self) -> list[str]:
         return [
-            f"{self.model.actions[option.action]}: {self._word(verdict)}; {self._reason(option, verdict)}"
-            for option, verdict in self.alternatives
+            f"{self.model.actions[alternative.action]}: {self._word(verdict)}; {self._reason(alternative, verdict)}"
+            for alternative, verdict in self.alternatives
             if verdict.word != TAKEN
         ]
 
@@ -129,7 +129,7 @@ class Explanation:
         compares = self.seed is not None and verdict.word in (WORSE, OPEN, LESS)
         return f"{verdict.word} than this draw" if compares else verdict.word
 
-    def _reason(self, option: Alternative, verdict: Verdict) -> str:
+    def _reason(self, alternative: Alternative, verdict: Verdict) -> str:
         """One clause that names the numbers behind a verdict."""
         exact = "" if self.reward[0] == self.reward[1] else "at least "
         who = "the policy" if self.seed is None else "this draw"
@@ -147,10 +147,12 @@ class Explanation:
                 left = f"and {self.left[k]:.6g} is left"
                 if self.left[k] + self.slack[k] < 0:
                     return f"more {name} is spent already than there was"
-                if option.cost_lo[k] > self.left[k] + self.slack[k]:
-                    return f"it must expect {name} of {option.cost_lo[k]:.6g} at least, {left}"
-                if option.stairs[k][0].need > self.left[k] + self.slack[k]:
-                    return f"after some observation {name} comes to {option.stairs[k][0].need:.6g} at least, {left}"
+                if alternative.cost_lo[k] > self.left[k] + self.slack[k]:
+                    return f"it must expect {name} of {alternative.cost_lo[k]:.6g} at least, {left}"
+                if alternative.stairs[k][0].need > self.left[k] + self.slack[k]:
+                    return (
+                        f"after some observation {name} comes to {alternative.stairs[k][0].need:.6g} at least, {left}"
+                    )
         return attained
 
 
@@ -244,11 +246,13 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
     node = graph.roots[-1]
     keeps = _keeps(risks(graph), node, left + room)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
-    options: list[tuple[Alternative, Verdict]] = []
+    judged: list[tuple[Alternative, Verdict]] = []
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = (bounds or Bounds(model)).at(place.belief)
-        options = [(option, judge(option, action, attained, left, room, keeps is True)) for option in found]
+        judged = [
+            (alternative, judge(alternative, action, attained, left, room, keeps is True)) for alternative in found
+        ]
     return Explanation(
         model=model,
         history=tuple(way.history),
@@ -261,7 +265,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
         reward=(attained, float(graph.values[node, 0, 1])),
         cost=graph.values[node, 1:],
         broken=broken,
-        alternatives=options,
+        alternatives=judged,
         observations=[(e.observation, e.probability) for e in edges],
         keeps=keeps,
         seed=seed,

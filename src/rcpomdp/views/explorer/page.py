@@ -218,17 +218,17 @@ class _Beliefs:
     def judge(self) -> None:
         """Add what is proven of every action, where the process goes on."""
         going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
-        options = Bounds(self.model).at_all([self._beliefs[i] for i in going])
-        for i, found in zip(going, options, strict=True):
+        bounds = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        for i, found in zip(going, bounds, strict=True):
             self.rows[i][3] = [
                 [
-                    _digits(option.reward_lo),
-                    _digits(option.reward_hi),
-                    [_digits(c, 17) for c in option.cost.tolist()],
-                    [_digits(c, 14) for c in option.cost_lo.tolist()],
-                    [_flat((_digits(s.need, 14), _digits(s.reward)) for s in stairs) for stairs in option.stairs],
+                    _digits(alternative.reward_lo),
+                    _digits(alternative.reward_hi),
+                    [_digits(c, 17) for c in alternative.cost.tolist()],
+                    [_digits(c, 14) for c in alternative.cost_lo.tolist()],
+                    [_flat((_digits(s.need, 14), _digits(s.reward)) for s in stairs) for stairs in alternative.stairs],
                 ]
-                for option in found
+                for alternative in found
             ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ...kernels.arrays import ModelArrays
-from ...kernels.bounds import informed
+from ...kernels.bounds import level_sweeps
 from ...model import CPOMDP
 from ..mdp import mdp_q_values
 from .effort import FULL_EFFORT, Effort
@@ -45,7 +45,7 @@ def mdp_over_levels(model: CPOMDP, gain: FloatArray, levels: Levels, effort: Eff
             for first in range(0, n, chunk):
                 if effort.over():
                     return monotone(value)
-                informed.mdp_levels(
+                level_sweeps.mdp_levels(
                     m,
                     levels.class_of,
                     model.terminal,
@@ -73,5 +73,7 @@ def state_values(model: CPOMDP, m: ModelArrays, levels: Levels, value: FloatArra
     """Q[l, s, a] from ``value [L, n]`` of the successors that `m` names; −inf where an action is not allowed."""
     q = np.empty((len(levels.values), model.n_states, model.n_actions))
     largest = np.array([peak(level) for level in value])
-    informed.mdp_q_levels(m, levels.class_of, model.terminal, levels.steps, model.discount, value, largest, slack, q)
+    level_sweeps.mdp_q_levels(
+        m, levels.class_of, model.terminal, levels.steps, model.discount, value, largest, slack, q
+    )
     return q

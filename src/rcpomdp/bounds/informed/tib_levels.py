@@ -10,14 +10,14 @@ import scipy.sparse as sp
 from ..._types import FloatArray, IntArray
 from ...kernels.bounds import branching
 from ...kernels.bounds.branching import Branching
-from ...kernels.bounds.informed import Points
+from ...kernels.bounds.level_sweeps import Points
 from ...kernels.bounds.one_step import Rows
 from ...model import CPOMDP
 from ..one_step import OneStep
 from .effort import FULL_EFFORT, Effort
-from .fib import fib_over_levels
+from .fib_levels import fib_over_levels
 from .levels import Levels, monotone, peak
-from .mdp import state_values
+from .mdp_levels import state_values
 from .sweeps import Sweeps, branching_of
 
 _BELIEF_SLACK = 64.0  # equal beliefs differ by 1e-14, which is 45 roundings

@@ -1,4 +1,4 @@
-"""One step of a budget, ``d' = (d − C) / β``, for arrays; `kernels.budget` is the compiled one."""
+"""Budgets that remain after a step, for arrays: the rule is that of `kernels/budget.py`, ``d' = (d − C) / β``."""
 
 from __future__ import annotations
 

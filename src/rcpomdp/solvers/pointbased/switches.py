@@ -1,4 +1,4 @@
-"""The objective of a point-based search, and the ideas that it uses."""
+"""The ideas of a point-based search that can be switched off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...kernels.pointbased.trials import Tuning
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class PointBasedSwitches:
     """Ideas that can be switched off, and how far they go."""
 
     merge: bool = True  # equal beliefs are stored once
@@ -28,7 +28,7 @@ class SearchOptions:
     least_gain: float = 1e-3
 
     def tuning(self) -> Tuning:
-        """The options as kernels take them."""
+        """The switches as kernels take them."""
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),

@@ -1,6 +1,6 @@
-"""The engine: values, speed, what each idea is worth, compilation, limits.
+"""The belief-graph search: values, speed, what each idea is worth, compilation, limits.
 
-    python benchmarks/engine.py [values] [speed] [ideas] [jit] [profile] [limits] [--seconds 60] [--problems a,b]
+    python benchmarks/belief_graph.py [values] [speed] [ideas] [jit] [profile] [limits] [--seconds 60] [--problems a,b]
 
 Every figure is measured when it is printed: one core, compilation apart.
 """
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import rcpomdp as rc
-from rcpomdp.solvers.belief_graph.search import Engine, EngineOptions, Objective
+from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from rcpomdp.solvers.sarsop import sarsop
 
 IDEAS = {
@@ -76,14 +76,18 @@ def ideas(problems: list[str], seconds: float) -> None:
     """Bounds after the same time of one processor, with one idea switched at a time."""
     for name in problems:
         model = rc.problems.make(name, **({"start": (1, 1)} if name in {"rs-5-7", "rs-7-8"} else {}))
-        for idea, options in IDEAS.items():
-            engine = Engine(model, Objective(1.0, 0.0 * model.budget), EngineOptions(**options), memory_limit=6e9)
+        for idea, switches in IDEAS.items():
+            graph_search = BeliefGraphSearch(
+                model, Objective(1.0, 0.0 * model.budget), BeliefGraphSwitches(**switches), memory_limit=6e9
+            )
             started = time.process_time()
-            while time.process_time() - started < seconds and not engine.out_of_memory and engine.gap > 1e-3:
-                engine.search(1e-3, 3_000_000)
-            beliefs, plans = engine.sizes
+            while (
+                time.process_time() - started < seconds and not graph_search.out_of_memory and graph_search.gap > 1e-3
+            ):
+                graph_search.search(1e-3, 3_000_000)
+            beliefs, plans = graph_search.sizes
             print(
-                f"| {name} | {idea} | {engine.lower:.4f} | {engine.upper:.4f} | {engine.gap:.4f} | "
+                f"| {name} | {idea} | {graph_search.lower:.4f} | {graph_search.upper:.4f} | {graph_search.gap:.4f} | "
                 f"{beliefs:,} | {plans:,} | {time.process_time() - started:.0f} |",
                 flush=True,
             )
@@ -105,13 +109,17 @@ def profile(seconds: float) -> None:
     """Where the work goes, in elementary steps, at the same bounds: all ideas, and without the two best."""
     model = rc.problems.make("rs-5-7", start=(1, 1))
     for idea in ("all", "no classes", "no rays"):
-        engine = Engine(model, Objective(1.0, 0.0 * model.budget), EngineOptions(**IDEAS[idea]))
+        graph_search = BeliefGraphSearch(model, Objective(1.0, 0.0 * model.budget), BeliefGraphSwitches(**IDEAS[idea]))
         started = time.perf_counter()
-        while time.perf_counter() - started < seconds and engine.gap > 1.0:
-            engine.search(1.0, 3_000_000)
+        while time.perf_counter() - started < seconds and graph_search.gap > 1.0:
+            graph_search.search(1.0, 3_000_000)
         took = time.perf_counter() - started
-        shares = ", ".join(f"{name} {100 * done / engine.work:.0f} %" for name, done in engine.profile.items())
-        print(f"  rs-5-7, {idea}: gap {engine.gap:.2f} after {took:.2f} s, {engine.work:.2g} steps: {shares}")
+        shares = ", ".join(
+            f"{name} {100 * done / graph_search.work:.0f} %" for name, done in graph_search.profile.items()
+        )
+        print(
+            f"  rs-5-7, {idea}: gap {graph_search.gap:.2f} after {took:.2f} s, {graph_search.work:.2g} steps: {shares}"
+        )
 
 
 def limits(seconds: float) -> None:

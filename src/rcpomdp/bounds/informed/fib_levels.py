@@ -7,12 +7,12 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...kernels.bounds import branching
 from ...kernels.bounds.branching import Branching
-from ...kernels.bounds.informed import Points
+from ...kernels.bounds.level_sweeps import Points
 from ...model import CPOMDP
 from ..one_step import one_step_size
 from .effort import FULL_EFFORT, Effort
 from .levels import Levels, monotone
-from .mdp import STATE_SLACK, mdp_over_levels, mdp_q_over_levels
+from .mdp_levels import STATE_SLACK, mdp_over_levels, mdp_q_over_levels
 from .sweeps import Sweeps, branching_of
 
 
