@@ -171,7 +171,7 @@ class _Check:
         self.e = max(self.e, max(0.0, float(excess.max())) + rounding)
 
     def _check_costs(self, nodes: IntArray, step: FloatArray, worst: FloatArray, dear: IntArray) -> None:
-        """Check what is spent: ``step [nodes, K]``, then ``worst [nodes, K]``, after observation ``dear [nodes, K]``."""
+        """Check what is spent: ``step [nodes, K]``, then ``worst [nodes, K]`` after observation ``dear``."""
         for i, k in np.argwhere(step > self.model.arrays.step_limit).tolist():
             limit = f"its limit is {self.model.step_limit[k]:.9g}"
             raise Fault(f"the step of {self._name(int(nodes[i]))} may cost {step[i, k]:.9g}; {limit}")
