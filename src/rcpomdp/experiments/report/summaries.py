@@ -21,7 +21,7 @@ import numpy as np
 from ... import problems
 from ..._types import FloatArray
 from ...errors import InputError, ProblemError
-from ...simulation.simulate import Estimate
+from ...simulation.estimates import Estimate
 from ..run.record import Cell, Record
 from .paper import PaperRow, row_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._json_values import finite
-from ...simulation.simulate import Estimate
+from ...simulation.estimates import Estimate
 from ..run.record import Record
 from . import comparison
 from .marks import BEST, DECIMALS, KEEPING, VIOLATING, best_rewards, marks

@@ -46,6 +46,7 @@ class Outcome(NamedTuple):
 
     reward: FloatArray  # [runs] discounted sum of R(s_t, a_t)
     cost: FloatArray  # [runs, K] discounted sum of C_k(s_t, a_t), as it fell out
+    undiscounted: FloatArray  # [runs, K] the same without discount
     spent: FloatArray  # [runs, K] W(h): discounted sum of C_k(b_t, a_t), as the agent expected it
     violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or NEVER
     length: IntArray  # [runs] steps until the process ended, or all of them
@@ -234,6 +235,7 @@ def run_batch(
             add_expected_cost(m, a, weight, states, probs, out.spent[run])
             for k in range(n_costs):
                 out.cost[run, k] += weight * m.cost[k, s, a]
+                out.undiscounted[run, k] += m.cost[k, s, a]
                 if out.spent[run, k] > limit[k] and out.violation[run] == NEVER:
                     out.violation[run] = t
             s, o, size = step(m, s, a, u[t, run, 0], u[t, run, 1], states, probs, acc, touched, states_b, probs_b)
