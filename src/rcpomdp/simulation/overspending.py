@@ -23,12 +23,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .. import tolerance
 from .._types import BoolArray, FloatArray, IntArray
 from ..bounds.least_budget import BaseBounds, LeastBudget
 from ..kernels.simulation.rollout import NEVER
-from ..model import CPOMDP
-from .estimates import Spread, spread
 from .trajectory import Step
 
 
@@ -81,10 +81,14 @@ class Judge:
         return Verdict(NEVER, undecided)
 
 
-def beyond(totals: FloatArray, model: CPOMDP) -> list[Spread]:
-    """By how much totals [runs, K] exceed each budget: the mean over all runs, 0 where it is kept, and the most."""
-    excess = np.where(totals > model.spending_limit, totals - np.asarray(model.budget), 0.0)
-    return [spread(values) for values in excess.T]
+def beyond(totals: FloatArray, budget: ArrayLike) -> FloatArray:
+    """By how much totals [runs, K] exceed each budget, 0 where it is kept.
+
+    >>> beyond(np.array([[4.0], [5.000000001], [7.0]]), [5.0]).T.tolist()
+    [[0.0, 0.0, 2.0]]
+    """
+    excess: FloatArray = np.where(totals > tolerance.spending_limit(budget), totals - np.asarray(budget), 0.0)
+    return excess
 
 
 def first_step(steps: IntArray) -> FirstStep | None:

@@ -93,12 +93,12 @@ class Simulation:
     @cached_property
     def overspent(self) -> list[Spread]:
         """By how much W(h) exceeds each budget, 0 where it does not."""
-        return beyond(self.outcome.spent, self.model)
+        return [spread(w) for w in beyond(self.outcome.spent, self.model.budget).T]
 
     @cached_property
     def overrun(self) -> list[Spread]:
         """By how much each realised cost exceeds its budget, 0 where it does not."""
-        return beyond(self.outcome.cost, self.model)
+        return [spread(c) for c in beyond(self.outcome.cost, self.model.budget).T]
 
     @cached_property
     def violation_step(self) -> FirstStep | None:

@@ -78,6 +78,8 @@ def replan(runs: Simulation, policy: Policy[Any], seconds: float, most_runs: int
     rows = []
     for run in these.tolist():
         steps = trajectory(model, policy, runs.steps, runs.seed, run)
+        if steps[-1].reward != runs.outcome.reward[run]:
+            continue  # a policy that solves while it runs went by the clock: this is another run
         moment = steps[int(runs.deliberate.step[run])]
         there = _from_there(model, moment)
         key = there.initial_belief.tobytes() + np.asarray(there.budget).tobytes()
