@@ -19,6 +19,7 @@ from ..model.classes import Classes, observability_classes
 from .blind import sure_costs
 
 _SWEEPS = 2_000
+_TRIFLE = 1e-9  # of the largest cost of a step
 
 
 class ClassPlan(NamedTuple):
@@ -42,7 +43,7 @@ def class_plan(model: CPOMDP, discount: float) -> ClassPlan:
     n, n_actions = classes.n_classes, model.n_actions
     peak = np.maximum.reduceat(model.cost[:, classes.order], classes.start[:-1], axis=1).transpose(1, 2, 0)  # [n, A, K]
     start, follower = _followers(model, classes)
-    share = (peak / np.maximum(model.budget, 1e-300)).sum(axis=2)  # [n, A]
+    share = (peak / share_of(model)).sum(axis=2)  # [n, A]
     least = np.zeros(n)
     for _ in range(_SWEEPS):
         worst = np.maximum.reduceat(least[follower], start[:-1]).reshape(n, n_actions)
@@ -57,6 +58,12 @@ def class_plan(model: CPOMDP, discount: float) -> ClassPlan:
     edges = np.repeat(start[pairs] - first[:-1], degree) + np.arange(first[-1])
     chosen = np.ascontiguousarray(peak[np.arange(n), action])[:, None]  # [n, 1, K]
     return ClassPlan(classes.class_of, action, sure_costs(chosen, first, follower[edges], discount)[:, 0])
+
+
+def share_of(model: CPOMDP) -> FloatArray:
+    """The budgets [K] that costs are told in shares of; those of nothing are a trifle, so that shares are finite."""
+    largest = model.cost.max(axis=(1, 2), initial=0.0)
+    return np.maximum(model.budget, np.where(largest > 0, _TRIFLE * largest, 1.0))
 
 
 def _followers(model: CPOMDP, classes: Classes) -> tuple[IntArray, IntArray]:

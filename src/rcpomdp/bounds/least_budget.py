@@ -20,7 +20,7 @@ import numpy as np
 from .._types import FloatArray
 from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
-from .class_plan import class_plan
+from .class_plan import class_plan, share_of
 from .starting import cost_fib_vectors
 
 _ROUNDING = 1e-12  # relative: bounds are rounded outward by so much
@@ -76,7 +76,7 @@ class LeastBudget:
     def __init__(self, base: BaseBounds, most_trials: int = 2_000) -> None:
         self.base, self.model, self.discount = base, base.model, base.discount
         self.trials_left = most_trials
-        self._scale = np.maximum(self.model.budget, 1e-300)  # so that a share of no budget is finite
+        self._scale = share_of(self.model)
         self._nodes: dict[bytes, _Node] = {}
 
     def at(self, b: Belief) -> Bracket:
