@@ -87,6 +87,27 @@ def test_simulate_prints_what_the_library_returns(run, tmp_path: Path) -> None:
     assert "seed 7" in table
 
 
+def test_simulate_tells_what_was_deliberate(run) -> None:
+    words = ["simulate", "--problem", "ce", "--policy", "blind:tunnel-A", "--runs", "100"]
+    told = json.loads(run(*words, "--deliberate", "--json").out)
+    assert told["deliberate"]["rate"] == told["violation_rate"]
+    assert "replanning" not in told
+    assert json.loads(run(*words, "--json").out)["deliberate"] is None
+    table = run(*words, "--deliberate").out
+    assert "deliberate rate" in table
+    assert table.splitlines()[-1].startswith("runs that overspend deliberately do so at step 1 on average")
+
+
+def test_simulate_plans_anew_where_a_run_overspends(run) -> None:
+    words = ["simulate", "--problem", "ce", "--runs", "60", "--replan-seconds", "5", "--policy"]
+    told = json.loads(run(*words, "blind:tunnel-A", "--json").out)["replanning"]
+    assert told["collected"]["mean"] == pytest.approx(12, abs=1e-3)
+    assert told["lower"]["mean"] == pytest.approx(0, abs=1e-3)
+    assert "an admissible plan with what is left" in run(*words, "blind:tunnel-A").out
+    assert json.loads(run(*words, "blind:tunnel-B", "--json").out)["replanning"] is None
+    assert "nothing to plan anew" in run(*words, "blind:tunnel-B").out
+
+
 def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
     model = rc.problems.make("tiger")
     path = tmp_path / "fib.rcp"

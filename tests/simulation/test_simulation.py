@@ -200,12 +200,13 @@ def test_rows_are_plain_and_complete() -> None:
         "run": 0,
         "reward": 10.0,
         "cost": 5.0,
+        "cost_undiscounted": 5.0,
         "cost_spent": 5.0,
         "violation_step": None,
         "length": 1,
         "ended": True,
     }
-    assert [type(value) for value in row.values()] == [int, float, float, float, type(None), int, bool]
+    assert [type(value) for value in row.values()] == [int, float, float, float, float, type(None), int, bool]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_simulation_and_evaluation(ce: rc.CPOMDP) -> None:
     shown = words(rc.simulate(ce, policy, 20, seed=4))
     assert shown[0] == "20 runs of ce, seed 4"
     assert "10 ± 0" in shown
+    assert "deliberate rate" not in shown
+    assert "deliberate rate" in words(rc.simulate(ce, policy, 20, deliberate=True))
     alone = rc.simulate(ce, policy, 1)
     assert math.isnan(alone.reward.se)
     assert "10" in words(alone)

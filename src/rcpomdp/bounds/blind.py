@@ -100,16 +100,16 @@ def blind_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray,
     n_classes, n_actions, _ = peak.shape
     action = np.tile(np.arange(n_actions), n_classes)
     follower = seen_class * n_actions + np.repeat(action, np.diff(seen_ptr))  # pair (class', a)
-    return _sure_costs(peak, seen_ptr, follower, discount)
+    return sure_costs(peak, seen_ptr, follower, discount)
 
 
 def largest_sure_costs(peak: FloatArray, seen_ptr: IntArray, seen_class: IntArray, discount: FloatArray) -> FloatArray:
     """Largest sure cost from a class, ``[n_classes, K]``: ``w(c) = max_a peak(c, a) + β max_{c'} w(c')``."""
     n_actions = peak.shape[1]
-    return _sure_costs(peak.max(axis=1)[:, None], seen_ptr[::n_actions], seen_class, discount)[:, 0]
+    return sure_costs(peak.max(axis=1)[:, None], seen_ptr[::n_actions], seen_class, discount)[:, 0]
 
 
-def _sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: FloatArray) -> FloatArray:
+def sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: FloatArray) -> FloatArray:
     """``w = peak + β max w(follower)`` from above, for ``peak [., ., K]``; entry i is followed from ``start[i]`` on.
 
     With β = 1 it is infinite where a cost can recur for ever, and the exact sum elsewhere.

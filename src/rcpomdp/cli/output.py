@@ -29,23 +29,42 @@ def simulation_table(summary: dict[str, Any]) -> Table:
     """A simulation's summary, one quantity a row."""
     table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
-    for title in ("mean", "± s.e.", "truncation", "budget"):
+    for title in ("mean", "± s.e.", "most", "truncation", "budget"):
         table.add_column(title, justify="right", no_wrap=True)
 
     def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
         error = "-" if estimate["se"] is None else f"{estimate['se']:.2g}"
-        table.add_row(name, text(estimate["mean"]), error, tail, budget)
+        most = text(estimate["most"]) if "most" in estimate else ""
+        table.add_row(name, text(estimate["mean"]), error, most, tail, budget)
 
     add("reward", summary["reward"], f"≤ {text(summary['reward']['truncation'])}")
     for cost in summary["costs"]:
         budget = "unlimited" if cost["budget"] is None else text(cost["budget"])
         add(str(cost["name"]), cost, f"≤ {text(cost['truncation'])}", budget)
+        add(f"{cost['name']} undiscounted", cost["undiscounted"])
         add(f"{cost['name']} spent, by beliefs", cost["spent"])
+        if cost["budget"] is not None:
+            add(f"{cost['name']} overspent, by beliefs", cost["overspent"])
     if summary["costs"]:
         add("violation rate", summary["violation_rate"])
         add("overrun rate", summary["overrun_rate"])
+    if summary["deliberate"] is not None:
+        add("deliberate rate", summary["deliberate"]["rate"])
+        add("undecided rate", summary["deliberate"]["undecided"])
     add("length", summary["length"])
     return table
+
+
+def first_steps(summary: dict[str, Any]) -> list[str]:
+    """Sentences on when runs go over the budget, and when they do so deliberately."""
+    told = []
+    deliberate = summary["deliberate"] and summary["deliberate"]["step"]
+    for step, what in ((summary["violation_step"], "in violation"), (deliberate, "that overspend deliberately")):
+        if step is not None:
+            told.append(
+                f"runs {what} do so at step {step['mean']:.3g} on average, step {step['earliest']} at the earliest"
+            )
+    return told
 
 
 def problems_table(rows: list[dict[str, Any]], width: int) -> Table:

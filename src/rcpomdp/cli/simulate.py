@@ -10,7 +10,7 @@ import typer
 from ..errors import InputError
 from . import arguments
 from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .output import print_json, progress_bar, simulation_table, stdout, text
+from .output import first_steps, print_json, progress_bar, simulation_table, stdout, text
 
 
 @app.command("simulate")
@@ -29,6 +29,13 @@ def _simulate(
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes; the rows do not depend on it.")] = 1,
     rows: Annotated[str | None, typer.Option(metavar="FILE", help="Write one row per run as CSV.")] = None,
+    deliberate: Annotated[
+        bool, typer.Option("--deliberate", help="Also count the runs that overspend though they need not; slower.")
+    ] = False,
+    replan_seconds: Annotated[
+        float | None,
+        typer.Option(help="Seconds of ARCS for each of some histories at which runs begin to overspend deliberately."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a policy: reward, costs, violation rate."""
@@ -48,16 +55,27 @@ def _simulate(
     chosen = from_name(model, policy)
     with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once
         with progress_bar(f"{problem}, {policy}", runs) as progress:
-            result = simulate(model, chosen, runs, steps, seed, workers, progress)
+            result = simulate(
+                model, chosen, runs, steps, seed, workers, progress, deliberate=deliberate or replan_seconds is not None
+            )
         if file is not None:
             file.write(csv_bytes(list(result.rows())))
+    replanned = None
+    if replan_seconds is not None:
+        from ..solvers.replanning import replan
+
+        replanned = replan(result, chosen, replan_seconds)
+    summary = result.summary()
     if as_json:
-        print_json({"problem": problem, "policy": policy, **result.summary()})
+        told = {} if replan_seconds is None else {"replanning": replanned and replanned.summary()}
+        print_json({"problem": problem, "policy": policy, **summary, **told})
     else:
-        summary = result.summary()
         print(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
         stdout().print(simulation_table(summary))
-    summary = result.summary()
+        for sentence in first_steps(summary):
+            print(sentence)
+        if replan_seconds is not None:
+            print(replanned or "no run overspends deliberately, as far as is proven: there is nothing to plan anew")
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
         say(

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
     from ..model import CPOMDP
-    from ..simulation.simulate import Estimate, Simulation
+    from ..simulation.estimates import Estimate, Spread
+    from ..simulation.simulate import Simulation
     from ..solvers.result import Result
     from ..verification import Verification
 
@@ -87,12 +88,18 @@ def policy(shown: Any, facts: Iterable[Sequence[Any]] = ()) -> str:
 def simulation(shown: Simulation) -> str:
     """Simulated runs: means with standard errors, and how many broke a budget."""
     rows: list[tuple[Any, ...]] = [("reward", _estimate(shown.reward), "")]
-    for name, budget, cost, spent in zip(shown.model.costs, shown.model.budget, shown.cost, shown.spent, strict=True):
-        rows.append((name, _estimate(cost), f"budget {_limit(budget)}"))
-        rows.append((f"{name} spent, by beliefs", _estimate(spent), ""))
+    for k, name in enumerate(shown.model.costs):
+        total, over = shown.undiscounted[k], shown.overspent[k]
+        rows.append((name, _estimate(shown.cost[k]), f"budget {_limit(shown.model.budget[k])}"))
+        rows.append((f"{name} undiscounted", _estimate(total), f"at most {total.most:.4g}"))
+        rows.append((f"{name} spent, by beliefs", _estimate(shown.spent[k]), ""))
+        rows.append((f"{name} overspent, by beliefs", _estimate(over), f"at most {over.most:.4g}"))
     if shown.model.n_costs:
         rows.append(("violation rate", _estimate(shown.violation_rate), "of runs expected to spend more than a budget"))
         rows.append(("overrun rate", _estimate(shown.overrun_rate), "of runs spent more than a budget"))
+    if shown.deliberate_rate is not None and shown.undecided_rate is not None:
+        about = f"of runs overspend though they need not; {shown.undecided_rate.mean:.4g} undecided"
+        rows.append(("deliberate rate", _estimate(shown.deliberate_rate), about))
     rows.append(("length", _estimate(shown.length), f"of at most {shown.steps:,} steps"))
     return table(f"{shown.runs:,} runs of {shown.model.name or 'a model'}, seed {shown.seed}", rows)
 
@@ -141,7 +148,7 @@ def _no_more(most: float) -> str:
     return f", no history more than {most:.9g}" if math.isfinite(most) else ""
 
 
-def _estimate(estimate: Estimate) -> str:
+def _estimate(estimate: Estimate | Spread) -> str:
     return f"{estimate.mean:.4g}" + ("" if math.isnan(estimate.se) else f" ± {estimate.se:.2g}")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rcpomdp.experiments.report import paper
 from rcpomdp.experiments.report.comparison import QUANTITIES, difference, printed
-from rcpomdp.simulation.simulate import Estimate
+from rcpomdp.simulation.estimates import Estimate
 
 
 def row(problem: str, algorithm: str, table: str = paper.EXTENDED) -> paper.PaperRow:

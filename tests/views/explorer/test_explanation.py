@@ -30,6 +30,21 @@ def test_self_destruction_is_seen_where_it_begins(cave: rc.CPOMDP) -> None:
     assert ended.left[0] == pytest.approx(-3, abs=1e-4)
 
 
+def test_a_step_is_called_deliberate_only_if_another_one_keeps_the_budget(cave: rc.CPOMDP) -> None:
+    gamble = rc.policies.blind(cave, "tunnel-A")
+    lost = rc.explain(gamble, cave, ["looks-rocky"])
+    assert (lost.deliberate, lost.keeping) == (True, (1,))
+    assert "DELIBERATE: tunnel-B could keep what is left, tunnel-A cannot" in str(lost)
+    assert lost.summary()["keeping"] == ["tunnel-B"]
+    start = rc.explain(gamble, cave)  # tunnel B can still be taken afterwards
+    assert (start.deliberate, start.keeping) == (False, (0, 1))
+    assert rc.explain(gamble, cave, ["looks-clear"]).keeping == (0, 1)
+    poor = cave.with_budget(3.0)
+    assert (forced := rc.explain(gamble, poor, ["looks-rocky"])).broken
+    assert (forced.deliberate, forced.keeping) == (False, ())
+    assert rc.explain(gamble, cave, ["looks-rocky", "looks-clear"]).keeping == ()
+
+
 def test_the_better_gamble_is_proven_worse_within_the_budget(cave: rc.CPOMDP) -> None:
     told = rc.explain(rc.policies.blind(cave, "tunnel-B"), cave).summary()
     a, b = told["alternatives"]

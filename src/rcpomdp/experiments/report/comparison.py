@@ -12,7 +12,7 @@ import math
 from functools import cache
 from importlib import resources
 
-from ...simulation.simulate import Estimate
+from ...simulation.estimates import Estimate
 from .paper import PaperRow
 
 QUANTITIES = ("violation_rate", "reward", "cost")

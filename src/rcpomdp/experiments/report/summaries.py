@@ -21,7 +21,8 @@ import numpy as np
 from ... import problems
 from ..._types import FloatArray
 from ...errors import InputError, ProblemError
-from ...simulation.simulate import Estimate
+from ...simulation.estimates import Estimate, Spread
+from ...simulation.overspending import beyond
 from ..run.record import Cell, Record
 from .paper import PaperRow, row_of
 
@@ -41,6 +42,7 @@ class Row:
     violation: Estimate | None  # rate, of simulated runs
     reward: Estimate | None  # of simulated runs, or the policy's own without a standard error
     cost: tuple[Estimate, ...]
+    overspent: tuple[Spread, ...]  # by how much simulated runs spend beyond each budget, by beliefs
     lower: float | None  # the least of the seeds
     upper: float | None  # the largest
     paper: PaperRow | None
@@ -115,11 +117,17 @@ def summarise(records: Sequence[Record]) -> Row:
         violation=pooled_rate([record.run_violation >= 0 for record in runs]) if runs and n_costs else None,
         reward=reward,
         cost=cost,
+        overspent=tuple(_overspent(runs, k) for k in range(n_costs)) if runs else (),
         lower=min((record.lower for record in good if record.lower is not None), default=None),
         upper=max((record.upper for record in good if record.upper is not None), default=None),
         paper=row_of(records[0].cell),
         lost=tuple(record for record in records if failed(record)) if good else (),
     )
+
+
+def _overspent(runs: Sequence[Record], k: int) -> Spread:
+    excess = [beyond(record.run_spent, record.cell.budget)[:, k] for record in runs]
+    return Spread(*pooled(excess), max(float(values.max()) for values in excess))
 
 
 def failed(record: Record) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._json_values import finite
-from ...simulation.simulate import Estimate
+from ...simulation.estimates import Estimate
 from ..run.record import Record
 from . import comparison
 from .marks import BEST, DECIMALS, KEEPING, VIOLATING, best_rewards, marks
@@ -117,6 +117,9 @@ def _plain(group: Group, row: Row, mark: set[str]) -> dict[str, Any]:
         **numbers("reward", row.reward),
         "cost": [c.mean for c in row.cost],
         "cost_se": [finite(c.se) for c in row.cost],
+        "overspent": [finite(c.mean) for c in row.overspent],
+        "overspent_se": [finite(c.se) for c in row.overspent],
+        "overspent_most": [finite(c.most) for c in row.overspent],
         "lower": row.lower,
         "upper": row.upper,
         "seconds": row.seconds,
@@ -163,6 +166,14 @@ def _reward(group: Group, row: Row, mark: set[str]) -> Entry:
 
 def _cost(group: Group, row: Row, mark: set[str]) -> Entry:
     return Entry("; ".join(map(_text, row.cost)) or NOTHING)
+
+
+def _overspent(group: Group, row: Row, mark: set[str]) -> Entry:
+    return Entry("; ".join(_text(Estimate(c.mean, c.se)) for c in row.overspent) or NOTHING)
+
+
+def _most_overspent(group: Group, row: Row, mark: set[str]) -> Entry:
+    return Entry("; ".join(_fixed(c.most) for c in row.overspent) or NOTHING)
 
 
 def _limit(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -236,6 +247,10 @@ _BOUNDS: list[tuple[Column, _Make]] = [
     (Column("Lower", "Bounds"), _number(lambda row: row.lower)),
     (Column("Upper", "Bounds"), _number(lambda row: row.upper)),
 ]
+_OVERSPENT: list[tuple[Column, _Make]] = [
+    (Column("Mean", "Overspent"), _overspent),
+    (Column("Most", "Overspent"), _most_overspent),
+]
 _NAME = (Column("Problem", number=False, once=True), _problem)
 _ALGORITHM = (Column("Algorithm", number=False), _algorithm)
 _LIMIT = (Column("Limit"), _limit)
@@ -247,6 +262,7 @@ _PARTS: dict[str, list[tuple[Column, _Make]]] = {
         (Column("S / A / O", once=True, number=False), _size),
         _ALGORITHM,
         *_MEANS,
+        *_OVERSPENT,
         *_BOUNDS,
         *_PAPER,
         (Column("Runs"), _runs),

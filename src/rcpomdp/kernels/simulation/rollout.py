@@ -46,6 +46,7 @@ class Outcome(NamedTuple):
 
     reward: FloatArray  # [runs] discounted sum of R(s_t, a_t)
     cost: FloatArray  # [runs, K] discounted sum of C_k(s_t, a_t), as it fell out
+    undiscounted: FloatArray  # [runs, K] the same without discount
     spent: FloatArray  # [runs, K] W(h): discounted sum of C_k(b_t, a_t), as the agent expected it
     violation: IntArray  # [runs] step after which W(h_t) first exceeds the budget, or that costs too much, or NEVER
     length: IntArray  # [runs] steps until the process ended, or all of them
@@ -238,6 +239,7 @@ def run_batch(
             for k in range(n_costs):
                 out.spent[run, k] += cost_weight[k] * paid[k]
                 out.cost[run, k] += cost_weight[k] * m.cost[k, s, a]
+                out.undiscounted[run, k] += m.cost[k, s, a]
                 if (out.spent[run, k] > limit[k] or paid[k] > m.step_limit[k]) and out.violation[run] == NEVER:
                     out.violation[run] = t
                 cost_weight[k] *= m.cost_discount[k]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._json_values import finite
 from ..._types import FloatArray
+from ...bounds.least_budget import BaseBounds, LeastBudget
 from ...errors import InputError, PolicyError
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
@@ -42,6 +43,8 @@ class Explanation:
     alternatives: list[tuple[Alternative, Verdict]]  # of every action
     observations: list[tuple[int, float]]  # that may follow, and their probabilities
     keeps: bool | None  # what is left, after all that may follow; None if that was not explored to the end
+    keeping: tuple[int, ...]  # actions that are proven to begin a plan that surely keeps what is left
+    deliberate: bool  # proven: the action begins no such plan, and another one does
     seed: int | None  # of the one draw of a randomised policy that all of this is about; None if nothing is random
 
     def summary(self) -> dict[str, Any]:
@@ -64,6 +67,8 @@ class Explanation:
             "self_destruction": None
             if self.broken is None
             else {"step": self.broken[0], "cost": str(m.costs[self.broken[1]])},
+            "deliberate": self.deliberate,
+            "keeping": [str(m.actions[a]) for a in self.keeping],
             "alternatives": [
                 {
                     "action": str(m.actions[alternative.action]),
@@ -99,6 +104,9 @@ class Explanation:
             step, k = self.broken
             whose = "" if self.seed is None else " of this draw"
             lines.append(f"SELF-DESTRUCTION{whose} at step {step}: more {m.costs[k]} is expected than is left")
+        if self.deliberate:
+            others = " or ".join(str(m.actions[a]) for a in self.keeping)
+            lines.append(f"DELIBERATE: {others} could keep what is left, {m.actions[self.action or 0]} cannot")
         if self.action is not None:
             lines += [f"instead  {line}" for line in self._instead()] or ["instead  there is no other action"]
             seen = ", ".join(f"{m.observations[o]} {p:.4g}" for o, p in self.observations)
@@ -185,6 +193,7 @@ def explain(
     action   tunnel-A
     to come  reward 12; cost 8, with 5 left
     SELF-DESTRUCTION at step 1: more cost is expected than is left
+    DELIBERATE: tunnel-B could keep what is left, tunnel-A cannot
     instead  tunnel-B: earns less within the budget; at most 0; the policy earns 12 by breaking the budget
     next     looks-clear 1
     """
@@ -247,12 +256,18 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
     keeps = _keeps(risks(graph), node, left + room)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     judged: list[tuple[Alternative, Verdict]] = []
+    keeping: tuple[int, ...] = ()
+    deliberate = False
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = (bounds or Bounds(model)).at(place.belief)
         judged = [
             (alternative, judge(alternative, action, attained, left, room, keeps is True)) for alternative in found
         ]
+        needs = LeastBudget(BaseBounds(model))
+        verdicts = [needs.decide(place.belief, left + room, a) for a in range(model.n_actions)]
+        keeping = tuple(a for a, verdict in enumerate(verdicts) if verdict)
+        deliberate = verdicts[action] is False and bool(keeping)
     return Explanation(
         model=model,
         history=tuple(way.history),
@@ -268,6 +283,8 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
         alternatives=judged,
         observations=[(e.observation, e.probability) for e in edges],
         keeps=keeps,
+        keeping=keeping,
+        deliberate=deliberate,
         seed=seed,
     )
 
