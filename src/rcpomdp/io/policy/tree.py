@@ -18,6 +18,7 @@ from ...policies import (
     PlanSetPolicy,
     Policy,
     RandomPolicy,
+    StochasticControllerPolicy,
 )
 
 TOO_DEEP = "mixtures, claims or parameters are nested too deeply"
@@ -31,6 +32,7 @@ _PLAN_SET = (  # arrays of a plan set, as its constructor takes them
     "values_start",
     "values",
 )
+_LOTS = ("lot_start", "lot_node", "lot_weight")  # arrays of a stochastic controller, beside those of a controller
 _MOST_PARTS = 10_000  # policies of a mixture, and of those in it
 _DEEPEST = 20  # mixtures in mixtures
 
@@ -50,6 +52,10 @@ def describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
     if isinstance(policy, ControllerPolicy):
         nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
         return {"kind": "controller", **nodes, "start": policy.start}
+    if isinstance(policy, StochasticControllerPolicy):
+        nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
+        lots = {name: keep(getattr(policy, name)) for name in _LOTS}
+        return {"kind": "stochastic-controller", **nodes, **lots, "start": policy.start}
     if isinstance(policy, PlanSetPolicy):
         plans = {name: keep(array) for name, array in zip(_PLAN_SET, policy.arrays, strict=True)}
         return {"kind": "plan-set", **plans, "start": policy.start}
@@ -79,6 +85,11 @@ def build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray])
         if type(tree["start"]) is not int:
             raise ValueError("no node")
         return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), tree["start"])
+    if kind == "stochastic-controller":
+        if type(tree["start"]) is not int:
+            raise ValueError("no node")
+        parts = [array(tree[name]) for name in ("actions", "successors", *_LOTS)]
+        return StochasticControllerPolicy(model, *parts, start=tree["start"])
     if kind == "plan-set":
         if type(tree["start"]) is not int:
             raise ValueError("no node")
@@ -104,6 +115,10 @@ def sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, A
     if kind == "controller":
         count, observations = array(tree["successors"]).shape
         return {"kind": kind, "nodes": count, "observations": observations}
+    if kind == "stochastic-controller":
+        count, observations = array(tree["successors"]).shape
+        lots = array(tree["lot_start"]).size - 1
+        return {"kind": kind, "nodes": count, "lots": lots, "observations": observations}
     if kind == "plan-set":
         count, observations = array(tree["successors"]).shape
         plans = int((array(tree["domain"]) >= 0).sum())

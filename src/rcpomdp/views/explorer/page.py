@@ -23,7 +23,15 @@ from ..._json_values import finite
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
-from ...policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from ...policies import (
+    AlphaPolicy,
+    BudgetedAlphaPolicy,
+    ControllerPolicy,
+    MixturePolicy,
+    Policy,
+    RandomPolicy,
+    StochasticControllerPolicy,
+)
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from .alternatives import Bounds
 from .risk import risks
@@ -181,6 +189,8 @@ def _kind(policy: Policy[Any]) -> str:
             return f"a mixture of {len(policy.policies)}"
         case ControllerPolicy():
             return f"a controller of {policy.actions.size:,} nodes"
+        case StochasticControllerPolicy():
+            return f"a controller of {policy.actions.size:,} nodes and {policy.n_lots:,} lots"
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
