@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 
 from .._types import AnyArray, BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
-from ..policies import ControllerPolicy
+from ..policies import ControllerPolicy, StochasticControllerPolicy
 from .worst import EPS, worst
 
 _STEPS = 2_000  # of the policy, before what is left is solved for
@@ -21,12 +21,14 @@ _SOLVABLE = 20_000  # (node, state) pairs
 class Chain:
     """The (node, state) pairs that a controller can reach before the end, and what each can still cost."""
 
-    def __init__(self, model: CPOMDP, policy: ControllerPolicy) -> None:
+    def __init__(self, model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy) -> None:
         self.model, self.policy = model, policy
+        self._lots = policy if isinstance(policy, StochasticControllerPolicy) else None
         n = model.n_states
         support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
-        level = policy.start * n + support.astype(np.int64)
-        self.start = model.initial_belief[support]  # [those pairs] come first
+        nodes, weights = self._starts()
+        level = (nodes[:, None] * n + support.astype(np.int64)).ravel()
+        self.start = np.outer(weights, model.initial_belief[support]).ravel()  # [those pairs] come first
         chunks: list[IntArray] = []  # all pairs so far, in sorted pieces whose sizes fall off
         levels, edges, before = [], [], 0
         while level.size:
@@ -50,6 +52,19 @@ class Chain:
         self.action = policy.actions[self.node]
         self._bound_costs()
 
+    def _starts(self) -> tuple[IntArray, FloatArray]:
+        """The nodes of the first step and their probabilities."""
+        if self._lots is None:
+            return np.array([self.policy.start]), np.ones(1)
+        _, node, weight = self._lots.drawn(self.policy.start)
+        once, place = np.unique(node, return_inverse=True)
+        return once, np.bincount(place.reshape(-1), weight)
+
+    def followers(self, node: int, observation: int) -> list[int]:
+        """The nodes that may follow one."""
+        after = self.policy.successors[node, observation]
+        return [int(after)] if self._lots is None else np.unique(self._lots.drawn(after).node).tolist()
+
     def _follow(self, level: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """(place in the level, pair that follows, probability) of every move before the end."""
         model, n = self.model, self.model.n_states
@@ -66,7 +81,11 @@ class Chain:
             seen, entry = entries(z.indptr, lands)
             source = here[moved[seen]]
             after = self.policy.successors[node[source], z.indices[entry]]
-            found.append((source, after * n + lands[seen], p[seen] * z.data[entry]))
+            lands, p = lands[seen], p[seen] * z.data[entry]
+            if self._lots is not None:
+                owner, after, weight = self._lots.drawn(after)
+                source, lands, p = source[owner], lands[owner], p[owner] * weight
+            found.append((source, after * n + lands, p))
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]  # three
 
     def find(self, keys: IntArray) -> IntArray:

@@ -12,9 +12,10 @@ from .._json_values import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
-from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy
+from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
+from .horizon import as_one, keeps_for
 from .pairs import Pairs
 from .plan_set import Fault, prove
 
@@ -77,11 +78,12 @@ def verify(
 
     Parameters
     ----------
-    policy : a controller, or a mixture of controllers, each of which must keep the budget; or a plan set, of which it
-        is checked plan by plan what it earns at least and spends at most
+    policy : a controller, which may draw lots, or a mixture of controllers, each of which must keep the budget; or a
+        plan set, of which it is checked plan by plan what it earns at least and spends at most
     claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
-    horizon : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < horizon alone
+    horizon : k; ask for less than the budget in every history: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at steps t < k alone, where
+        lots yet to fall, and those of which the history tells nothing, count by their average
 
     Examples
     --------
@@ -96,7 +98,10 @@ def verify(
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     told = _Claims.of(claims or {}, model)
-    if isinstance(policy, MixturePolicy):
+    one = as_one(model, policy) if isinstance(policy, MixturePolicy) and horizon is not None else None
+    if isinstance(policy, StochasticControllerPolicy) or one is not None:
+        found = _stochastic(model, one or policy, horizon, most_pairs)
+    elif isinstance(policy, MixturePolicy):
         found = _mixture(model, policy, horizon, most_pairs)
     elif isinstance(policy, ControllerPolicy):
         found = _controller(model, policy, horizon, most_pairs)
@@ -138,6 +143,30 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pai
         sure_cost=np.max([part.sure_cost for part in parts], axis=0),
         beliefs=sum(part.beliefs for part in parts),
     )
+
+
+def _stochastic(
+    model: CPOMDP, policy: StochasticControllerPolicy, horizon: int | None, most_pairs: int
+) -> Verification:
+    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
+        raise PolicyError("the controller was made for a model with other actions or observations")
+    chain = Chain(model, policy)
+    totals, error = chain.totals()
+    starts = np.unique(policy.drawn(policy.start).node).tolist()
+    told = keeps_for(chain, policy, horizon, most_pairs) if horizon is not None else (None, ())
+    spent, sure, walks = [], [], 0
+    for start in starts:
+        supports = Pairs(chain, None, start)
+        supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
+        walked = Pairs(chain, supports, start)
+        if horizon is None and told[0] is None:
+            told = walked.keeps(most_pairs)
+        low, high = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
+        spent.append(low)
+        sure.append(high)
+        walks += walked.expanded
+    worst = np.max(spent, axis=0), np.max(sure, axis=0)
+    return Verification(told[0] is None, *told, float(totals[0]), totals[1:], error, *worst, walks)
 
 
 def _plan_set(model: CPOMDP, policy: PlanSetPolicy, horizon: int | None) -> Verification:
