@@ -25,8 +25,9 @@ from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import Engine, Objective
-from ..checks import check_common, is_number
+from ..checks import check_common, check_k, is_number
 from ..clock import Clock
+from ..finite_k.solve import finite_k
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
@@ -55,6 +56,7 @@ def arcs(
     model: CPOMDP,
     *,
     variant: str = "levels",
+    k: float | None = None,
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
@@ -68,6 +70,8 @@ def arcs(
     Parameters
     ----------
     variant : "levels", ours, or "paper", the algorithm as published
+    k : the budget must hold at histories shorter than this, with what is expected after them: 1 is the C-POMDP that
+        "cgcp" solves, None and inf are every history
     epsilon : gap to stop at
     time_limit : seconds of set-up and search; None is unlimited
     memory_limit : bytes that beliefs, bounds and plans may take
@@ -90,6 +94,11 @@ def arcs(
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    check_k(k)
+    if k is not None and np.isfinite(k):
+        if variant != "levels" or options is not None or act_time is not None:
+            raise InputError("a finite k goes without variant, options and act_time, which are for every history")
+        return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
     if variant == "paper":
         if options is not None or act_time is not None:
             raise InputError("options and act_time are those of the variant 'levels'; 'paper' has none")
@@ -111,6 +120,27 @@ def arcs(
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, options, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     return with_base_cost(without_certain_ends(found, rest, ends), model, base)
+
+
+def _finite(
+    model: CPOMDP,
+    k: int,
+    epsilon: float,
+    time_limit: float | None,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result:
+    """Solve for a finite k; where k makes no difference, as for every history."""
+    unlimited = not np.isfinite(model.budget).any()
+    if k > 1 and (unlimited or model.discount == 0):
+        found = arcs(
+            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        )
+        return replace(found, k=k)
+    return finite_k(
+        model, k, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+    )
 
 
 def _by_all_means(
