@@ -149,12 +149,16 @@ class Chain:
             return gain.T, np.zeros(self.model.n_costs)
         x = np.zeros_like(gain)
         if self.size <= _SOLVABLE:
-            x = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * self.matrix)).solve(gain)
+            solve = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * self.matrix)).solve
+            x = solve(gain)
+            # What is left over by each equation reaches as far as the chain goes on, not as far as 1/(1−γ).
+            off = np.abs(gain + gamma * (self.matrix @ x) - x) + 8 * EPS * np.abs(x)
+            return x.T, 2 * np.abs(solve(off)).max(axis=0)
         for _ in range(_STEPS):
             after = gain + gamma * (self.matrix @ x)
             left: FloatArray = np.abs(after - x).max(axis=0) * gamma / (1 - gamma)
             x = after
-            if (left <= 1e-12 * x.max(axis=0)).all() or self.size <= _SOLVABLE:
+            if (left <= 1e-12 * x.max(axis=0)).all():
                 break
         return x.T, left + 8 * EPS * x.max(axis=0) / (1 - gamma)
 

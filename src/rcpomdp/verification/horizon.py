@@ -71,11 +71,13 @@ def keeps_for(
             following: dict[bytes, Any] = {}
             weight = model.discount**t
             for place, spent, past in layer.values():
+                if spent + weight * _most(chain, place, k) <= limit:
+                    continue  # what is expected is no more than what is surely enough
                 if (total := spent + weight * _expected(chain, future, place, k)) > limit:
                     steps = unwound(past)
                     when = f"after {tell(steps)}" if steps else "at the start"
                     return f"{when} the policy expects to spend {apart(total, model.budget[k])} in all", tuple(steps)
-                if spent + weight * _most(chain, place, k) <= limit or t + 1 == horizon:
+                if t + 1 == horizon:
                     continue
                 if (walked := walked + 1) > most:
                     return f"{walked:,} histories do not decide it", ()

@@ -246,13 +246,13 @@ class Pairs:
                 following: dict[int, tuple[float, Any]] = {}
                 weight = self.gamma**t
                 for i, (spent, past) in level.items():
+                    if spent + weight * float(self.high[i][k]) <= self.limit[k]:
+                        continue  # what is expected is no more than what is surely enough
                     if (total := spent + weight * float(to_come(i)[k])) > self.limit[k]:
                         steps = unwound(past)
                         when = f"after {tell(steps)}" if steps else "at the start"
                         told = f"{when} the policy expects to spend {apart(total, self.model.budget[k])} in all"
                         return told, tuple(steps)
-                    if spent + weight * float(self.high[i][k]) <= self.limit[k]:
-                        continue
                     if self._full(most):
                         return f"{self.expanded:,} pairs of node and belief do not decide it", ()
                     self.expand(i)
