@@ -133,13 +133,17 @@ class Front:
         best = int(np.where(within, self.values[:, 0], -np.inf).argmax())
         return float(self.values[best, 0]), best
 
-    def mix(self, left: FloatArray, scale: float) -> Mix:
-        """The best mixture within what is left, [K]; `scale` is the size of rewards."""
+    def mix(self, left: FloatArray, most: FloatArray, scale: float) -> Mix:
+        """The best mixture within what is left, [K].
+
+        Between `left` and `most`, which is left with all tolerance, half of the way is for the rounding of a linear
+        program; `scale` is the size of rewards.
+        """
         if self.limited.size == 1:
             return self._on_hull(float(left[self.limited[0]]))
         if (left[self.limited] < 0).any():
             return self._nothing()
-        master = Master(left, left, scale)
+        master = Master(left, left + np.where(np.isfinite(left), most - left, 0.0) / 2, scale)
         for value in self.values:
             master.add(float(value[0]), value[1:])
         master.solve()

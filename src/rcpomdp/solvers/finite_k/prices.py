@@ -114,7 +114,7 @@ class Prices:
         goal : gap that is sought
         work : elementary steps to do at most
         """
-        mix = front.mix(left, scale)
+        mix = front.mix(left, most, scale)
         at = self.limited
         if mix.value > -np.inf:
             engine = self._aimed(mix.multipliers)

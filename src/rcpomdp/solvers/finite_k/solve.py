@@ -89,7 +89,7 @@ class _Search:
                 return MEMORY_LIMIT
             gap = tree.root.gap
             target = min(target, max(_SHARE * gap, inner / 2)) if gap < np.inf else inner / 2
-            if not tree.trial(target, _WORK):
+            if not tree.trial(target, _WORK) and tree.root.upper > -np.inf:
                 if target <= inner / 2:
                     return STALLED
                 target = max(target / 4, inner / 2)
@@ -105,9 +105,10 @@ class _Search:
         for _ in range(_FIRST if front is not None else 0):
             assert front is not None
             left, most = tree.left(tree.root), tree.left_at_most(tree.root)
-            if self.clock.over or front.upper(most) - front.mix(left, 1.0).value <= goal or front.upper(most) == -np.inf:
+            upper = front.upper(most)
+            if self.clock.over or upper == -np.inf or upper - front.mix(left, most, tree.scale).value <= goal:
                 break
-            tree.prices.improve(front, left, most, goal, 1.0, _WORK)
+            tree.prices.improve(front, left, most, goal, tree.scale, _WORK)
         tree.look(tree.root)
         self._tell()
 

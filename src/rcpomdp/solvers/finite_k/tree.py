@@ -84,7 +84,7 @@ class Tree:
         # taking nearly equal spendings for one may hide.
         self._surely = self.budget + share / 2
         self._at_most = self.budget + share + k * self._unit * (self.budget > 0)
-        self._scale = float(np.abs(model.reward).max()) or 1.0
+        self.scale = float(np.abs(model.reward).max()) or 1.0
         self._nodes: dict[tuple[int, int, bytes], Node] = {}
         self.trials = 0
         self.root = self._node(0, beliefs.initial(self.model), np.zeros(model.n_costs))
@@ -134,7 +134,7 @@ class Tree:
             return
         left = self.left(node)
         if self.is_leaf(node):
-            mix = node.front.mix(left, self._scale)
+            mix = node.front.mix(left, self.left_at_most(node), self.scale)
             if mix.value > node.lower:
                 node.lower, node.choice = mix.value, (LOT, mix)
         value, plan = node.front.best_sure(left)
@@ -222,12 +222,12 @@ class Tree:
     def _refine(self, leaf: Node, target: float, work: int) -> None:
         """One step of column generation at a leaf."""
         assert leaf.front is not None
-        before = leaf.lower, leaf.upper
+        before = leaf.lower, leaf.upper, len(leaf.front.values)
         goal = target / self.discount**leaf.depth
         prices, front = self.prices, leaf.front
-        done = prices.improve(front, self.left(leaf), self.left_at_most(leaf), goal, self._scale, work)
+        done = prices.improve(front, self.left(leaf), self.left_at_most(leaf), goal, self.scale, work)
         self.look(leaf)
-        if done and before == (leaf.lower, leaf.upper):
+        if done and before == (leaf.lower, leaf.upper, len(front.values)):  # a new column may only change λ
             leaf.stuck_at = target
 
     # The least budget
