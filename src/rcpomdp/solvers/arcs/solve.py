@@ -132,8 +132,8 @@ def _finite(
     progress: Callable[[TracePoint], None] | None,
 ) -> Result:
     """Solve for a finite k; where k makes no difference, as for every history."""
-    unlimited = not np.isfinite(model.budget).any()
-    if k > 1 and (unlimited or model.discount == 0):
+    free = not np.isfinite(model.budget).any() or not model.cost.any() or model.terminal[model.initial_belief > 0].all()
+    if k > 1 and (free or model.discount == 0):
         found = arcs(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )

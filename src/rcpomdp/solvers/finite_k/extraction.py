@@ -118,7 +118,7 @@ class Extraction:
         for node in self._nodes:
             if node.choice[0] == LOT:
                 to_come = expected(self._number[id(node)], node)[1:]
-                keeps &= bool((node.spent + tree.cost_discount**node.depth * to_come <= limit).all())
+                keeps &= bool((node.spent + tree.cost_weight(node.depth) * to_come <= limit).all())
         totals = expected(self._target(tree.root, n), tree.root)
         return float(totals[0]), totals[1:], found.error, keeps
 

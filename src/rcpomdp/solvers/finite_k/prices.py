@@ -44,7 +44,8 @@ class Prices:
         first[self.limited] = 1.0
         self.engines = [self._engine(Objective(1.0, np.zeros(model.n_costs)))]
         self.cheapest = self._engine(Objective(0.0, first / self.limited.size))
-        self.ordered = self.engines[0].ordered
+        self.ordered = self.cheapest.ordered
+        self.home = self.cheapest.root  # the initial belief there
         self._columns: dict[int, Columns] = {}  # by class
         self._fronts: dict[int, Front] = {}  # by belief
         self._searches: dict[int, int] = {}  # of each engine, by identity: how often its bounds may have changed

@@ -25,8 +25,10 @@ from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .extraction import Extraction
 from .prices import Prices
-from .tree import Tree
+from .tree import Tree, cost_discount
 
+_NOTHING = 1e-10  # of a budget: what is spent beyond some depth, and below the tolerance
+_DEEPEST = 10**9
 _WORK = 2_000_000  # elementary steps of the first search at a leaf
 _FIRST = 12  # steps of column generation at the root, which serve all leaves
 _SHARE = 0.5  # of the gap at the root: the target of a trial
@@ -52,7 +54,7 @@ def finite_k(
     unconstrained.load_kernels()
     clock = Clock(time_limit)
     prices = Prices(model, memory_limit, clock)
-    tree = Tree(model, k, prices)
+    tree = Tree(model, min(k, _deepest(model)), prices)
     clock.ready()
     search = _Search(tree, memory_limit, clock, progress)
     try:
@@ -61,7 +63,17 @@ def finite_k(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    return search.result(status, model, epsilon, seed)
+    return replace(search.result(status, model, epsilon, seed), k=k)
+
+
+def _deepest(model: CPOMDP) -> int:
+    """A k beyond which no k asks for more than the tolerance on budgets leaves open (docs/theory.md, 8)."""
+    limited = np.isfinite(model.budget) & (model.cost.max(axis=(1, 2), initial=0.0) > 0)
+    share = _NOTHING * model.budget[limited] * (1 - cost_discount(model)[limited])
+    if not limited.any() or not share.all():
+        return _DEEPEST
+    steps = np.log(share / model.cost.max(axis=(1, 2))[limited]) / np.log(cost_discount(model)[limited])
+    return int(np.clip(1 + np.ceil(steps.max()), 2, _DEEPEST))
 
 
 class _Search:
@@ -161,7 +173,6 @@ class _Search:
 
     def _thriftiest(self) -> tuple[ControllerPolicy, float, FloatArray, FloatArray]:
         """The plan that expects to spend the least, while none is known to keep the budget."""
-        engine, root = self.tree.prices.cheapest, self.tree.root
-        assert root.front is not None
-        engine.move_root(root.front.belief)
+        engine = self.tree.prices.cheapest
+        engine.root = self.tree.prices.home
         return engine.policy(), *engine.best_totals()

@@ -23,6 +23,8 @@ from .fronts import Front, Mix
 from .prices import Prices
 
 _UNIT = 1e-12  # of the budget: spending that differs by less is taken for the same
+_MOSTLY = 0.5  # of a node's gap
+_LEAST = 1e-300  # weight: depths at which nothing counts any more
 _NODE_BYTES = 4_000  # that a node and its edges take, about
 
 PLAN, LOT, ACTION = "plan", "lot", "action"  # how a node attains its lower bound
@@ -48,7 +50,7 @@ class Branch(NamedTuple):
 class Node:
     """A belief at some depth with what was spent on the way."""
 
-    __slots__ = ("branches", "choice", "depth", "front", "lower", "spent", "stuck_at", "upper")
+    __slots__ = ("branches", "choice", "depth", "front", "lower", "spent", "stuck_at", "tight_at", "upper")
 
     def __init__(self, depth: int, front: Front | None, spent: FloatArray) -> None:
         self.depth = depth
@@ -57,6 +59,7 @@ class Node:
         self.lower, self.upper = -np.inf, np.inf
         self.choice: tuple[str, int | Mix | Branch | None] = (PLAN, None)  # attains the lower bound
         self.branches: list[Branch] | None = None  # None until it is expanded
+        self.tight_at = np.inf  # target at which its own C-POMDP did not improve any more
         self.stuck_at = np.inf  # target at which nothing below it improved any more
 
     @property
@@ -101,11 +104,19 @@ class Tree:
 
     def left(self, node: Node) -> FloatArray:
         """What may be spent from a node on, in its own units, [K]."""
-        return (self._surely - node.spent) / self.cost_discount**node.depth
+        return (self._surely - node.spent) / self.cost_weight(node.depth)
 
     def left_at_most(self, node: Node) -> FloatArray:
         """The same with all tolerance, [K]."""
-        return (self._at_most - node.spent) / self.cost_discount**node.depth
+        return (self._at_most - node.spent) / self.cost_weight(node.depth)
+
+    def cost_weight(self, depth: int) -> FloatArray:
+        """What a cost at some depth counts at the root, [K]."""
+        return np.maximum(self.cost_discount**depth, _LEAST)
+
+    def _wanted(self, target: float, depth: int) -> float:
+        """The gap at some depth that a target at the root leaves open."""
+        return target / max(self.discount**depth, _LEAST)
 
     def is_leaf(self, node: Node) -> bool:
         """True if what follows is a C-POMDP."""
@@ -136,10 +147,10 @@ class Tree:
         if self.is_leaf(node):
             mix = node.front.mix(left, self.left_at_most(node), self.scale)
             if mix.value > node.lower:
-                node.lower, node.choice = mix.value, (LOT, mix)
+                node.choice, node.lower = (LOT, mix), mix.value
         value, plan = node.front.best_sure(left)
         if value > node.lower:
-            node.lower, node.choice = value, (PLAN, plan)
+            node.choice, node.lower = (PLAN, plan), value
         if node.branches is not None:
             self._back_up(node, node.branches)
 
@@ -147,8 +158,8 @@ class Tree:
         node.upper = min(node.upper, max((self.upper_of(branch) for branch in branches), default=-np.inf))
         for branch in branches:
             value = branch.reward + self.discount * sum(p * after.lower for _, p, after in branch.edges)
-            if value > node.lower:
-                node.lower, node.choice = value, (ACTION, branch)
+            if value > node.lower:  # the choice comes first, so that an interrupt leaves what can be followed
+                node.choice, node.lower = (ACTION, branch), value
 
     def upper_of(self, branch: Branch) -> float:
         """Bound on what an action is worth."""
@@ -168,28 +179,36 @@ class Tree:
         """
         self.trials += 1
         path, node = [self.root], self.root
-        while not self.is_leaf(node):
+        while not self.is_leaf(node) and not self.prices.clock.over and not self._is_loose(node, target):
             if node.branches is None:
                 node.branches = self._expand(node)
                 self.look(node)
             following = self._most_open(node, target)
             if following is None:
                 self.look(node)
-                if node.gap > target / self.discount**node.depth:
+                if node.gap > self._wanted(target, node.depth):
                     node.stuck_at = target
                 break
             node = following
             path.append(node)
-        if self.is_leaf(node):
+        if self.is_leaf(node) or self._is_loose(node, target):
             self._refine(node, target, work)
         for node in reversed(path):
             self.look(node)
         return not self._is_closed(self.root, target)
 
+    def _is_loose(self, node: Node, target: float) -> bool:
+        """True if most of a node's gap is that of its own C-POMDP, which is nearer to the root than any leaf's."""
+        if node.front is None or node.tight_at <= target:
+            return False
+        left, most = self.left(node), self.left_at_most(node)
+        gap = node.front.upper(most) - node.front.mix(left, most, self.scale).value
+        return bool(gap > max(self._wanted(target, node.depth), _MOSTLY * node.gap))
+
     def _most_open(self, node: Node, target: float) -> Node | None:
         """The successor under the action that promises most whose gap counts most; None if none is open."""
         assert node.branches is not None
-        wanted = target / self.discount ** (node.depth + 1)
+        wanted = self._wanted(target, node.depth + 1)
         for branch in sorted(node.branches, key=self.upper_of, reverse=True):
             if self.upper_of(branch) <= node.lower:
                 break
@@ -204,7 +223,7 @@ class Tree:
     def _expand(self, node: Node) -> list[Branch]:
         """The actions that what is left pays for, and what may follow them."""
         assert node.front is not None
-        b, weight = node.front.belief, self.cost_discount**node.depth
+        b, weight = node.front.belief, self.cost_weight(node.depth)
         states, p = b.states, b.probabilities
         branches = []
         for a in range(self.model.n_actions):
@@ -219,16 +238,18 @@ class Tree:
             branches.append(Branch(a, float(self.model.reward[states, a] @ p), cost, edges))
         return branches
 
-    def _refine(self, leaf: Node, target: float, work: int) -> None:
-        """One step of column generation at a leaf."""
-        assert leaf.front is not None
-        before = leaf.lower, leaf.upper, len(leaf.front.values)
-        goal = target / self.discount**leaf.depth
-        prices, front = self.prices, leaf.front
-        done = prices.improve(front, self.left(leaf), self.left_at_most(leaf), goal, self.scale, work)
-        self.look(leaf)
-        if done and before == (leaf.lower, leaf.upper, len(front.values)):  # a new column may only change λ
-            leaf.stuck_at = target
+    def _refine(self, node: Node, target: float, work: int) -> None:
+        """One step of column generation at a node."""
+        front, most = node.front, self.left_at_most(node)
+        assert front is not None
+        before = node.lower, front.upper(most), len(front.values)
+        goal = self._wanted(target, node.depth)
+        done = self.prices.improve(front, self.left(node), most, goal, self.scale, work)
+        self.look(node)
+        if done and before == (node.lower, front.upper(most), len(front.values)):  # a new column may only change λ
+            node.tight_at = target
+            if self.is_leaf(node):
+                node.stuck_at = target
 
     # The least budget
 
