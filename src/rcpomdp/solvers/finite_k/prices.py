@@ -14,14 +14,14 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._types import FloatArray
-from ...model import CPOMDP
+from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ..belief_graph.search import Engine, Objective
 from ..clock import Clock
 from .fronts import Columns, Front
 
 _ENGINES = 8  # that maximise; fewer where the model is large
-_LARGE = 200_000  # states times actions of all engines together
+_LARGE = 20_000  # states times actions of all engines together
 _STRIDE = 500_000  # elementary steps between looks at goal and clock
 _MOST_IDLE = 20  # such strides without any change before a search is given up
 _SAME = 1e-9  # relative difference of multipliers that counts as none
@@ -42,16 +42,26 @@ class Prices:
         self.limited = np.flatnonzero(np.isfinite(model.budget))
         first = np.zeros(model.n_costs)
         first[self.limited] = 1.0
+        self._homes: dict[int, int] = {}  # the initial belief in each engine, by identity
         self.engines = [self._engine(Objective(1.0, np.zeros(model.n_costs)))]
         self.cheapest = self._engine(Objective(0.0, first / self.limited.size))
         self.ordered = self.cheapest.ordered
-        self.home = self.cheapest.root  # the initial belief there
+        self.initial = beliefs.initial(self.ordered)
         self._columns: dict[int, Columns] = {}  # by class
         self._fronts: dict[int, Front] = {}  # by belief
         self._searches: dict[int, int] = {}  # of each engine, by identity: how often its bounds may have changed
 
     def _engine(self, objective: Objective) -> Engine:
-        return Engine(self.model, objective, None, self._share)
+        engine = Engine(self.model, objective, None, self._share)
+        self._homes[id(engine)] = engine.root
+        return engine
+
+    def visit(self, engine: Engine, b: Belief) -> bool:
+        """Make a belief the root of an engine; False if there is no room for it, which the initial one always has."""
+        if b is self.initial:
+            engine.root = self._homes[id(engine)]
+            return True
+        return engine.move_root(b)
 
     @property
     def all(self) -> list[Engine]:
@@ -76,7 +86,7 @@ class Prices:
     def front(self, b: Belief) -> Front:
         """The front of a belief of the model in class order."""
         engine = self.cheapest  # the one that is always there: it tells which beliefs are the same
-        if not engine.move_root(b):
+        if not self.visit(engine, b):
             raise MemoryError
         found = self._fronts.get(engine.root)
         if found is None:
@@ -93,7 +103,7 @@ class Prices:
     def refresh(self, front: Front) -> None:
         """Ask the engines that did something since the last time for their bounds and plans at a belief."""
         for engine in self.all:
-            if front.read.get(id(engine)) != self._searches.get(id(engine), 0) and engine.move_root(front.belief):
+            if front.read.get(id(engine)) != self._searches.get(id(engine), 0) and self.visit(engine, front.belief):
                 self._note(engine, front)
         front.take_up()
 
@@ -119,7 +129,7 @@ class Prices:
         at = self.limited
         if mix.value > -np.inf:
             engine = self._aimed(mix.multipliers)
-            if not engine.move_root(front.belief):
+            if not self.visit(engine, front.belief):
                 return False
 
             def wanted() -> float:
@@ -127,7 +137,7 @@ class Prices:
 
         else:
             engine = self._cheapest(mix.multipliers)
-            if not engine.move_root(front.belief):
+            if not self.visit(engine, front.belief):
                 return False
             lam = engine.objective.costs[at]
 

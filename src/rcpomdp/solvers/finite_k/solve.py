@@ -125,19 +125,23 @@ class _Search:
         self._tell()
 
     def _tell(self) -> None:
+        self.trace.append(self._point())
+        if self._progress is not None:
+            self._progress(self.trace[-1])
+
+    def _point(self) -> TracePoint:
+        """The bounds now; what held before still does."""
         root, slack = self.tree.root, self.tree.prices.slack
         lower, upper = root.lower - slack, root.upper
         if self.trace:
             lower, upper = max(lower, self.trace[-1].lower), min(upper, self.trace[-1].upper)
         seconds = self.clock.seconds if self.trace else 0.0
-        self.trace.append(TracePoint(seconds, lower, upper, self.tree.trials, *self.tree.prices.sizes))
-        if self._progress is not None:
-            self._progress(self.trace[-1])
+        return TracePoint(seconds, lower, upper, self.tree.trials, *self.tree.prices.sizes)
 
     def result(self, status: str, model: CPOMDP, epsilon: float, seed: int) -> Result:
         """The bounds, and the policy that attains the lower one."""
         tree = self.tree
-        self._tell()
+        self.trace.append(self._point())
         last = self.trace[-1]
         found = Extraction(tree, model) if tree.root.lower > -np.inf else None
         policy: Policy[object]
@@ -152,7 +156,9 @@ class _Search:
         else:
             policy, reward, cost, sure = self._thriftiest()
             lower, upper = -np.inf, (-np.inf if status == INFEASIBLE else last.upper)
-        self.trace[-1] = last._replace(lower=lower, upper=upper)
+        # Nothing on record is above what was evaluated exactly.
+        self.trace = [point._replace(lower=min(point.lower, lower)) for point in self.trace[:-1]]
+        self.trace.append(last._replace(lower=lower, upper=upper))
         known = lower > -np.inf
         needed = np.array([tree.needed(tree.root, i) for i in range(model.n_costs)])
         return Result.of_search(
@@ -173,6 +179,7 @@ class _Search:
 
     def _thriftiest(self) -> tuple[ControllerPolicy, float, FloatArray, FloatArray]:
         """The plan that expects to spend the least, while none is known to keep the budget."""
-        engine = self.tree.prices.cheapest
-        engine.root = self.tree.prices.home
+        prices = self.tree.prices
+        engine = prices.cheapest
+        prices.visit(engine, prices.initial)
         return engine.policy(), *engine.best_totals()

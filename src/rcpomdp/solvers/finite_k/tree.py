@@ -90,7 +90,7 @@ class Tree:
         self.scale = float(np.abs(model.reward).max()) or 1.0
         self._nodes: dict[tuple[int, int, bytes], Node] = {}
         self.trials = 0
-        self.root = self._node(0, beliefs.initial(self.model), np.zeros(model.n_costs))
+        self.root = self._node(0, prices.initial, np.zeros(model.n_costs))
 
     @property
     def size(self) -> int:
