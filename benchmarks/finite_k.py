@@ -36,6 +36,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
+        """What is printed for k."""
         return "∞" if self.k is None else str(self.k)
 
 
@@ -83,7 +84,15 @@ def plot(rows: list[Row], path: str) -> None:
                 axis.axhline(row.lower, color="0.5", linestyle="--", linewidth=1, label="every history")
         middle = [(row.lower + row.upper) / 2 for row in finite]
         half = [(row.upper - row.lower) / 2 for row in finite]
-        axis.errorbar([row.k for row in finite], middle, half, marker="o", markersize=3, capsize=2, label="histories shorter than k")
+        axis.errorbar(
+            [row.k for row in finite],
+            middle,
+            half,
+            marker="o",
+            markersize=3,
+            capsize=2,
+            label="histories shorter than k",
+        )
         low, high = axis.get_ylim()
         if high - low < 0.1:
             axis.set_ylim((low + high) / 2 - 0.5, (low + high) / 2 + 0.5)

@@ -57,9 +57,9 @@ def evaluate(
     """Reward and costs of a policy from the initial belief.
 
     Controllers (and so what most solvers return), also those that draw lots, blind and random policies and mixtures of
-    them are evaluated to rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`, one step has more
-    than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look at
-    `error` to see how far it got.
+    them are evaluated to rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`,
+    one step has more than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are
+    over: look at `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)
@@ -120,13 +120,10 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions
         values, error = _solve(mean, gain.mean(axis=2).T, model.discount, limits.tolerance)
         return model.initial_belief @ values, error
-    if isinstance(policy, ControllerPolicy):
-        found = controller_values(model, policy, limits.tolerance)
-        return found.at(policy.start, beliefs.initial(model)), found.error
-    if isinstance(policy, StochasticControllerPolicy):
-        found = controller_values(model, policy, limits.tolerance)
-        first, b = policy.drawn(policy.start), beliefs.initial(model)
-        return first.weight @ [found.at(node, b) for node in first.node.tolist()], found.error
+    if isinstance(policy, ControllerPolicy | StochasticControllerPolicy):
+        found, b = controller_values(model, policy, limits.tolerance), beliefs.initial(model)
+        first = _first_nodes(policy)
+        return sum((w * found.at(node, b) for node, w in first), start=np.zeros(len(gain))), found.error
     if isinstance(policy, AlphaPolicy):
         return _expand(model, _AlphaSteps(policy), gain, limits)
     if isinstance(policy, BudgetedAlphaPolicy):
@@ -136,6 +133,14 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
     raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
 
 
+def _first_nodes(policy: ControllerPolicy | StochasticControllerPolicy) -> list[tuple[int, float]]:
+    """The nodes of the first step, and their probabilities."""
+    if isinstance(policy, ControllerPolicy):
+        return [(policy.start, 1.0)]
+    _, node, weight = policy.drawn(policy.start)
+    return list(zip(node.tolist(), weight.tolist(), strict=True))
+
+
 def _chain(
     model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy
 ) -> tuple[sp.csr_array[np.float64], IntArray, IntArray]:
@@ -143,7 +148,7 @@ def _chain(
     m, n = model.arrays, model.n_states
     support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
     lots = policy if isinstance(policy, StochasticControllerPolicy) else None
-    starts = np.array([policy.start]) if lots is None else np.unique(lots.drawn(lots.start).node)
+    starts = np.unique([node for node, _ in _first_nodes(policy)])
     pairs = (starts[:, None] * n + support).ravel()
     met = [
         pairs

@@ -32,7 +32,8 @@ def _solve(
     k: Annotated[
         float | None,
         typer.Option(
-            "--k", help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given."
+            "--k",
+            help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given.",
         ),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,

@@ -58,7 +58,9 @@ class Chain:
             return np.array([self.policy.start]), np.ones(1)
         _, node, weight = self._lots.drawn(self.policy.start)
         once, place = np.unique(node, return_inverse=True)
-        return once, np.bincount(place.reshape(-1), weight)
+        total = np.zeros(once.size)
+        np.add.at(total, place.reshape(-1), weight)
+        return once, total
 
     def followers(self, node: int, observation: int) -> list[int]:
         """The nodes that may follow one."""

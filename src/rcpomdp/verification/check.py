@@ -82,8 +82,8 @@ def verify(
         plan set, of which it is checked plan by plan what it earns at least and spends at most
     claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
-    horizon : k; ask for less than the budget in every history: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at steps t < k alone, where
-        lots yet to fall, and those of which the history tells nothing, count by their average
+    horizon : k; ask for less than the budget in every history: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
+        that are yet to fall, or of which a history tells nothing, count by their average
 
     Examples
     --------
@@ -98,9 +98,9 @@ def verify(
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     told = _Claims.of(claims or {}, model)
-    one = as_one(model, policy) if isinstance(policy, MixturePolicy) and horizon is not None else None
-    if isinstance(policy, StochasticControllerPolicy) or one is not None:
-        found = _stochastic(model, one or policy, horizon, most_pairs)
+    one = as_one(model, policy) if isinstance(policy, MixturePolicy) and horizon is not None else policy
+    if isinstance(one, StochasticControllerPolicy):
+        found = _stochastic(model, one, horizon, most_pairs)
     elif isinstance(policy, MixturePolicy):
         found = _mixture(model, policy, horizon, most_pairs)
     elif isinstance(policy, ControllerPolicy):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import AnyArray, FloatArray
-from ..policies import ControllerPolicy, MixturePolicy, StochasticControllerPolicy
 from ..model import CPOMDP
+from ..policies import ControllerPolicy, MixturePolicy, StochasticControllerPolicy
 from .chain import Chain, entries
 from .pairs import apart, tell, unwound
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from finite_k_reference import Layered
 
 import rcpomdp as rc
-from finite_k_reference import Layered
 from rcpomdp.policies import StochasticControllerPolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers.finite_k.fronts import _upper_hull
@@ -56,7 +57,7 @@ def test_bounds_against_brute_force(seed: int) -> None:
         assert (result.status == "infeasible") == (case.value(k, spending_limit(case.budget)) == -np.inf)
         assert result.k == k
         values.append((result.lower, result.upper))
-    for (_, before), (after, _) in zip(values[:-1], values[1:], strict=True):
+    for (_, before), (after, _) in pairwise(values):
         assert after <= before + 1e-6  # the value never rises with k
 
 
@@ -141,7 +142,7 @@ def test_the_policy_is_evaluated_simulated_saved_and_verified(tmp_path: Path, ru
 
 def test_no_lot_is_drawn_before_the_last_history() -> None:
     """For k − 1 steps the same is done whatever the draws; then only lots differ."""
-    model, result = tiger(4)
+    _, result = tiger(4)
     rng = np.random.default_rng(0)
     for _ in range(20):
         seen = rng.integers(0, 2, size=2)

@@ -104,7 +104,7 @@ class Extraction:
         tree = self._tree
         model = tree.model  # in class order, as the beliefs of the tree are
         found = controller_values(model, self.policy)
-        limit = np.asarray(self._model.spending_limit)
+        limit = np.asarray(self._model.spending_limit) - tree.merged
         n = self.policy.actions.size
 
         def expected(target: int, node: Node) -> FloatArray:
@@ -133,6 +133,7 @@ class Extraction:
                 worst = np.max(after, axis=0) if after else np.zeros(self._model.n_costs)
                 known[id(node)] = chosen.cost + self._tree.cost_discount * worst
             else:
-                columns = chosen.columns if isinstance(chosen, Mix) else (chosen,)
-                known[id(node)] = node.front.sure[list(columns)].max(axis=0)
+                assert isinstance(chosen, Mix | int)
+                columns = [*chosen.columns] if isinstance(chosen, Mix) else [chosen]
+                known[id(node)] = node.front.sure[columns].max(axis=0)
         return known[id(self._tree.root)]

@@ -105,7 +105,7 @@ class Front:
 
     def least(self, k: int) -> float:
         """Bound from below on the expected cost k of any policy."""
-        floors = [-low / lam[k] for lam, low in self._floors.values() if lam[k] > 0 and lam[k] == lam.sum()]
+        floors = [float(-low / lam[k]) for lam, low in self._floors.values() if lam[k] > 0 and lam[k] == lam.sum()]
         return max([0.0, *floors])
 
     # From below
@@ -144,16 +144,14 @@ class Front:
         if (left[self.limited] < 0).any():
             return self._nothing()
         master = Master(left, left + np.where(np.isfinite(left), most - left, 0.0) / 2, scale)
-        for value in self.values:
-            master.add(float(value[0]), value[1:])
+        for reward, *cost in self.values:
+            master.add(float(reward), np.array(cost))
         master.solve()
         found = master.mixture
         used = np.flatnonzero(found.weights)
         value = found.reward if master.is_within(found.cost) else -np.inf
-        weights = found.weights[used]
-        return Mix(
-            tuple(used.tolist()), tuple((weights / weights.sum()).tolist()), value, master.multipliers, master.threshold
-        )
+        weights = found.weights[used] / found.weights[used].sum()
+        return Mix(tuple(used.tolist()), tuple(weights.tolist()), value, master.multipliers, master.threshold)
 
     def _on_hull(self, left: float) -> Mix:
         hull, k = self._hull, int(self.limited[0])

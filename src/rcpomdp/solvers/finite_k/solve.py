@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ class _Search:
         self.trace.append(self._point())
         last = self.trace[-1]
         found = Extraction(tree, model) if tree.root.lower > -np.inf else None
-        policy: Policy[object]
+        policy: Policy[Any]
         if found is not None:
             policy = found.policy
             reward, cost, error, keeps = found.evaluated()

@@ -5,9 +5,9 @@ does not grow. At depth k − 1 its value is that of the C-POMDP from b with wha
 
     V_t(b, d) = max_a R(b, a) + γ Σ_o p(o | b, a) V_{t+1}(b_ao, (d − C(b, a)) / γ).
 
-Before it is expanded a node is bounded from above by the C-POMDP too, whose constraint is weaker, and from below by plans
-whose sure cost is within what is left, whose promise is stronger. Histories that lead to the same belief with the same
-spending are one node.
+Before it is expanded a node is bounded from above by the C-POMDP too, whose constraint is weaker, and from below by
+plans whose sure cost is within what is left, whose promise is stronger. Histories that lead to the same belief with the
+same spending are one node.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ...tolerance import RELATIVE
 from .fronts import Front, Mix
 from .prices import Prices
 
-_UNIT = 1e-12  # of the budget: spending that differs by less is taken for the same
+_UNIT = 1e-12  # of the budget: spending that differs by less is taken for the same,
+_UNITS = 1e-10  # unless there are so many steps that it would add up to more than this
 _MOSTLY = 0.5  # of a node's gap
 _LEAST = 1e-300  # weight: depths at which nothing counts any more
 _NODE_BYTES = 4_000  # that a node and its edges take, about
@@ -81,12 +82,13 @@ class Tree:
         self.discount = model.discount
         self.cost_discount = cost_discount(model)
         self.budget = np.asarray(model.budget)
-        self._unit = _UNIT * np.where(np.isfinite(self.budget) & (self.budget > 0), self.budget, 1.0)
+        limited = np.isfinite(self.budget) & (self.budget > 0)
+        self._unit = min(_UNIT, _UNITS / k) * np.where(limited, self.budget, 1.0)
+        self.merged = k * self._unit * limited  # [K] what taking nearly equal spendings for one may hide
         share = RELATIVE * np.where(np.isfinite(self.budget), self.budget, 0.0)
-        # Lower bounds use half of the tolerance, so that rounding stays within it; upper bounds use all of it, and what
-        # taking nearly equal spendings for one may hide.
+        # Lower bounds use half of the tolerance, so that rounding stays within it; upper bounds use all of it.
         self._surely = self.budget + share / 2
-        self._at_most = self.budget + share + k * self._unit * (self.budget > 0)
+        self._at_most = self.budget + share + self.merged
         self.scale = float(np.abs(model.reward).max()) or 1.0
         self._nodes: dict[tuple[int, int, bytes], Node] = {}
         self.trials = 0
@@ -125,7 +127,8 @@ class Tree:
     def _node(self, depth: int, b: beliefs.Belief, spent: FloatArray) -> Node:
         ended = bool(self.model.terminal[b.states].all())
         front = None if ended else self.prices.front(b)
-        key = depth, id(front), np.round(spent / self._unit).tobytes()
+        at = self.prices.limited
+        key = depth, id(front), np.round(spent[at] / self._unit[at]).tobytes()
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = Node(depth, front, spent)

@@ -187,10 +187,9 @@ def _kind(policy: Policy[Any]) -> str:
             return _kind(policy.policies[0])
         case MixturePolicy():
             return f"a mixture of {len(policy.policies)}"
-        case ControllerPolicy():
-            return f"a controller of {policy.actions.size:,} nodes"
-        case StochasticControllerPolicy():
-            return f"a controller of {policy.actions.size:,} nodes and {policy.n_lots:,} lots"
+        case ControllerPolicy() | StochasticControllerPolicy():
+            lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
+            return f"a controller of {policy.actions.size:,} nodes{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
