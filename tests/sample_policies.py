@@ -14,6 +14,7 @@ from rcpomdp.policies import (
     PlanSetPolicy,
     Policy,
     RandomPolicy,
+    StochasticControllerPolicy,
     blind,
     fib,
     qmdp,
@@ -46,9 +47,26 @@ def every_kind(model: rc.CPOMDP, seed: int = 0) -> dict[str, Policy[Any]]:
         "fib": fib(model),
     }
     kinds["plan set"] = any_plan_set(model, rng)
+    kinds["stochastic controller"] = any_stochastic_controller(model, rng)
     kinds["mixture"] = MixturePolicy([alpha, RandomPolicy(model), Unbatched(controller)], [0.3, 0.3, 0.4])
     kinds["nested"] = MixturePolicy([kinds["mixture"], controller], [0.5, 0.5])
     return kinds
+
+
+def any_stochastic_controller(model: rc.CPOMDP, rng: np.random.Generator, n: int = 4) -> StochasticControllerPolicy:
+    """Nodes of which the last two draw nothing any more, and three lots, one of them without a choice."""
+    successors = rng.integers(n + 3, size=(n, model.n_observations))
+    successors[2:] = rng.integers(2, n, size=(n - 2, model.n_observations))
+    weights = [0.25, 0.75, 1.0, *rng.dirichlet(np.ones(3))]
+    return StochasticControllerPolicy(
+        model,
+        rng.integers(model.n_actions, size=n),
+        successors,
+        [0, 2, 3, 6],
+        rng.integers(n, size=6),
+        weights,
+        start=int(rng.integers(n + 3)),
+    )
 
 
 def any_plan_set(model: rc.CPOMDP, rng: np.random.Generator, n: int = 9) -> PlanSetPolicy:

@@ -27,6 +27,7 @@ from .policies import (
     PlanSetPolicy,
     Policy,
     RandomPolicy,
+    StochasticControllerPolicy,
 )
 from .policies.plan_set import PlanSetState
 from .views import notebook
@@ -57,10 +58,10 @@ def evaluate(
 ) -> Evaluation:
     """Reward and costs of a policy from the initial belief.
 
-    Controllers (and so what most solvers return), blind and random policies and mixtures of them are evaluated to
-    rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`, one step has more
-    than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are over: look at
-    `error` to see how far it got.
+    Controllers (and so what most solvers return), also those that draw lots, blind and random policies and mixtures of
+    them are evaluated to rounding. α-vector policies and plan sets are expanded until the error is at most `tolerance`,
+    one step has more than `most_beliefs` beliefs, `most_work` of them were followed in all, or `time_limit` seconds are
+    over: look at `error` to see how far it got.
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("ce", discount=0.5)
@@ -89,9 +90,14 @@ class ControllerValues(NamedTuple):
         return np.asarray(belief.probabilities[known] @ self.values[place[known]])
 
 
-def controller_values(model: CPOMDP, policy: ControllerPolicy, tolerance: float = 1e-9) -> ControllerValues:
+def controller_values(
+    model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy, tolerance: float = 1e-9
+) -> ControllerValues:
     """Reward and costs to come at each node and state that a controller can reach from the initial belief."""
-    policy.batches([], model)  # refuses a controller of another model
+    if isinstance(policy, ControllerPolicy):
+        policy.batches([], model)  # refuses a controller of another model
+    elif policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
+        raise PolicyError("the controller was made for a model with other actions or observations")
     gain = np.concatenate([model.reward[None], model.cost])
     chain, node, state = _chain(model, policy)
     values, error = _solve(chain, gain[:, state, policy.actions[node]].T, model, tolerance)
@@ -117,9 +123,10 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         mean = before_the_end(model, mean)
         values, error = _solve(mean, gain.mean(axis=2).T, model, limits.tolerance)
         return model.initial_belief @ values, error
-    if isinstance(policy, ControllerPolicy):
-        found = controller_values(model, policy, limits.tolerance)
-        return found.at(policy.start, beliefs.initial(model)), found.error
+    if isinstance(policy, ControllerPolicy | StochasticControllerPolicy):
+        found, b = controller_values(model, policy, limits.tolerance), beliefs.initial(model)
+        first = _first_nodes(policy)
+        return sum((w * found.at(node, b) for node, w in first), start=np.zeros(len(gain))), found.error
     if isinstance(policy, AlphaPolicy):
         return _expand(model, _AlphaSteps(policy), gain, limits)
     if isinstance(policy, BudgetedAlphaPolicy):
@@ -129,11 +136,23 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
     raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
 
 
-def _chain(model: CPOMDP, policy: ControllerPolicy) -> tuple[sp.csr_array[np.float64], IntArray, IntArray]:
+def _first_nodes(policy: ControllerPolicy | StochasticControllerPolicy) -> list[tuple[int, float]]:
+    """The nodes of the first step, and their probabilities."""
+    if isinstance(policy, ControllerPolicy):
+        return [(policy.start, 1.0)]
+    _, node, weight = policy.drawn(policy.start)
+    return list(zip(node.tolist(), weight.tolist(), strict=True))
+
+
+def _chain(
+    model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy
+) -> tuple[sp.csr_array[np.float64], IntArray, IntArray]:
     """The chain over (node, state) pairs that the controller can reach: matrix, node and state of each pair."""
     m, n = model.arrays, model.n_states
     support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
-    pairs = policy.start * n + support
+    lots = policy if isinstance(policy, StochasticControllerPolicy) else None
+    starts = np.unique([node for node, _ in _first_nodes(policy)])
+    pairs = (starts[:, None] * n + support).ravel()
     met = [
         pairs
     ]  # sorted, each more than twice as long as the next, so that a deep chain takes no square of its length
@@ -144,10 +163,14 @@ def _chain(model: CPOMDP, policy: ControllerPolicy) -> tuple[sp.csr_array[np.flo
         row, entry = _ragged(m.t_ptr, action * n + state)
         landed = m.t_next[entry]
         seen_row, seen = _ragged(m.z_ptr, action[row] * n + landed)
-        source = pairs[row][seen_row]
-        target = policy.successors[source // n, m.z_obs[seen]] * n + landed[seen_row]
-        live = ~model.terminal[landed[seen_row]]  # nothing follows a terminal state
-        edges.append((source[live], target[live], (m.t_prob[entry][seen_row] * m.z_prob[seen])[live]))
+        source, lands = pairs[row][seen_row], landed[seen_row]
+        after, chance = policy.successors[source // n, m.z_obs[seen]], m.t_prob[entry][seen_row] * m.z_prob[seen]
+        if lots is not None:
+            owner, after, weight = lots.drawn(after)
+            source, lands, chance = source[owner], lands[owner], chance[owner] * weight
+        target = after * n + lands
+        live = ~model.terminal[lands]  # nothing follows a terminal state
+        edges.append((source[live], target[live], chance[live]))
         pairs = np.unique(target[live])
         for part in met:
             pairs = pairs[part[np.minimum(np.searchsorted(part, pairs), part.size - 1)] != pairs]

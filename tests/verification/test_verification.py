@@ -272,13 +272,13 @@ def test_a_finite_horizon_asks_for_less() -> None:
     """Taking tunnel A costs 5 on average, so it is 1-admissible; whoever saw rocks expects 8."""
     model = rc.problems.make("ce")
     policy = blind(model, "tunnel-A")
-    assert rc.verify(model, policy, horizon=1).verified
-    found = rc.verify(model, policy, horizon=2)
+    assert rc.verify(model, policy, k=1).verified
+    found = rc.verify(model, policy, k=2)
     assert found.problem == "after tunnel-A:looks-rocky the policy expects to spend 7.99999 > 5 in all"
     assert found.history == (("tunnel-A", "looks-rocky"),)
-    found = rc.verify(model.with_budget(1), policy, horizon=3)
+    found = rc.verify(model.with_budget(1), policy, k=3)
     assert found.problem == "at the start the policy expects to spend 5 > 1 in all"
-    assert rc.verify(model.with_budget(8), policy, horizon=10**9).verified
+    assert rc.verify(model.with_budget(8), policy, k=10**9).verified
 
 
 @pytest.mark.parametrize("claims", [{"horizon": 1}, {"horizon": 0, "admissible": False}, {"admissible": False}, None])

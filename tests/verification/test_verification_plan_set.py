@@ -330,8 +330,10 @@ def test_a_loose_promise_is_a_promise() -> None:
 
 def test_what_makes_no_sense_for_a_plan_set_is_one_sentence() -> None:
     policy = grown(TIGER, 4)
-    with pytest.raises(rc.PolicyError, match="^a plan set is checked for every history, not for those of a horizon$"):
-        rc.verify(TIGER, policy, horizon=3)
+    with pytest.raises(
+        rc.PolicyError, match="^a plan set is checked for every history, not for those that are shorter than k$"
+    ):
+        rc.verify(TIGER, policy, k=3)
     with pytest.raises(
         rc.PolicyError, match="^the plan set was made for another model, or for other parameters of it$"
     ):
@@ -358,7 +360,7 @@ def test_commands(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> N
     assert code == 1
     assert out.startswith("NOT VERIFIED: the start, belief node ")
     assert "nan" not in out
-    assert run("verify", path, "--horizon", "3")[0] == 2
+    assert run("verify", path, "--k", "3")[0] == 2
     assert run("simulate", "--policy", path, "--runs", "20", "--problem", "tiger")[0] == 0
     assert run("explain", path, "--after", "hear-left")[0] == 0
     assert run("explore", path, "--no-open", "--nodes", "30", "--out", str(tmp_path / "x.html"))[0] == 0

@@ -29,6 +29,13 @@ def _solve(
         str | None,
         typer.Option(help="sarsop: reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2."),
     ] = None,
+    k: Annotated[
+        float | None,
+        typer.Option(
+            "--k",
+            help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given.",
+        ),
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
     time_limit: Annotated[
         float | None,
@@ -69,6 +76,7 @@ def _solve(
     flags = {
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
+        "k": int(k) if k is not None and math.isfinite(k) and k == int(k) else k,
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": None if memory_limit is None else memory_limit * 1e9,
@@ -85,6 +93,8 @@ def _solve(
         unproven = (
             "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
         )
+        if result.k is not None and result.lower > -math.inf:
+            unproven = f"; it keeps the budget at histories shorter than {result.k} alone"
         say(f"policy saved to {out}{unproven}")
     simulation = None
     if runs and result.status != "interrupted":
@@ -124,6 +134,8 @@ def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
             for k, name in enumerate(model.costs)
         ]
         where = "in expectation" if result.admissible is None else "in every history"
+        if result.k is not None and result.k > 1:
+            where = f"at every history shorter than {result.k}"
         together = result.needed is not None and (result.needed <= model.spending_limit).all()
         budget = "the budgets together" if together else "the budget"
         return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)

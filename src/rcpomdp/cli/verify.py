@@ -18,23 +18,32 @@ def _verify(
     problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
-    horizon: Annotated[
-        int | None, typer.Option(min=0, help="Ask only for the first steps, with what is expected after them.")
+    k: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Ask only for the first steps, with what is expected after them; the k that the file claims."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that a policy keeps its budget in every history, and is worth what its file claims."""
     name, model, facts = arguments.model_of_file(policy, problem, param, budget)
     from ..io import load_policy
+    from ..solvers.checks import check_whole
     from ..verification import verify
 
     claims = facts["claims"] or {}
-    found = verify(model, load_policy(policy, model), claims, horizon=horizon)
+    if k is None and (claimed := claims.get("k")) is not None:
+        check_whole(claimed, "the k that the file claims", 1)
+        k = claimed
+    found = verify(model, load_policy(policy, model), claims, k=k)
     if as_json:
         limits = [finite(limit) for limit in model.budget]
-        print_json({"problem": name, "policy": policy, **found.summary(), "budget": limits, "claims": facts["claims"]})
+        told = found.summary() | {"k": k, "budget": limits, "claims": facts["claims"]}
+        print_json({"problem": name, "policy": policy, **told})
     else:
-        print("VERIFIED" if found.verified else f"NOT VERIFIED: {found.problem}")
+        where = "" if k is None else f" at histories shorter than {k}"
+        print(f"VERIFIED{where}" if found.verified else f"NOT VERIFIED{where}: {found.problem}")
         stdout().print(verification_table(found, claims, model))
         if found.note is not None:
             print(f"note: {found.note}")

@@ -9,6 +9,7 @@ from .mixture import MixturePolicy
 from .node_vectors import node_vectors
 from .plan_set import PlanSetPolicy
 from .random import RandomPolicy
+from .stochastic_controller import StochasticControllerPolicy
 
 __all__ = [
     "AlphaPolicy",
@@ -21,6 +22,7 @@ __all__ = [
     "Policy",
     "PolicyGraph",
     "RandomPolicy",
+    "StochasticControllerPolicy",
     "blind",
     "fib",
     "node_vectors",

@@ -22,6 +22,14 @@ def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, pr
         raise InputError(f"progress must be a function, not {progress!r}")
 
 
+def check_k(k: Any) -> None:
+    """Refuse a k that is neither a whole number of at least 1 nor unlimited."""
+    if k is None or (is_number(k) and k == np.inf):
+        return
+    if not is_number(k) or k != k // 1 or k < 1:
+        raise InputError(f"k must be a whole number of at least 1, or inf for every history, not {k!r}")
+
+
 def is_number(value: Any) -> bool:
     """True if a value is a real number, which a truth value is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

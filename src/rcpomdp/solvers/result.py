@@ -27,7 +27,7 @@ STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION
 # What a policy file says of its policy, in this order.
 _CLAIMS = (
     *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
-    *("admissible", "horizon", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
+    *("admissible", "horizon", "k", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
     "standard_error",
 )
 
@@ -74,6 +74,7 @@ class Result:
     horizon: int | None = (
         None  # k: no history of up to k steps spends more than the budget; None: for ever, or no claim
     )
+    k: int | None = None  # the budget holds at histories shorter than this; None: at all of them, or another criterion
     visits: int | None = None  # beliefs that the search looked at, as often as it did; None: it does not count them
     tree_nodes: int | None = None  # histories in the tree of a search that grows one
     seed: int | None = None  # of a solver with random choices
@@ -137,6 +138,7 @@ class Result:
             "sure_cost": [finite(float(c)) for c in self.sure_cost],
             "admissible": self.admissible,
             "horizon": self.horizon,
+            **({} if self.k is None else {"k": self.k}),
             "seconds": self.seconds,
             "setup_seconds": self.setup_seconds,
             "trials": last.trials,

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 
 from .._types import AnyArray, BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
-from ..policies import ControllerPolicy
+from ..policies import ControllerPolicy, StochasticControllerPolicy
 from .worst import EPS, worst
 
 _STEPS = 2_000  # of the policy, before what is left is solved for
@@ -22,12 +22,14 @@ _SOLVABLE = 20_000  # (node, state) pairs
 class Chain:
     """The (node, state) pairs that a controller can reach before the end, and what each can still cost."""
 
-    def __init__(self, model: CPOMDP, policy: ControllerPolicy) -> None:
+    def __init__(self, model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy) -> None:
         self.model, self.policy = model, policy
+        self._lots = policy if isinstance(policy, StochasticControllerPolicy) else None
         n = model.n_states
         support = np.flatnonzero((model.initial_belief > 0) & ~model.terminal)
-        level = policy.start * n + support.astype(np.int64)
-        self.start = model.initial_belief[support]  # [those pairs] come first
+        nodes, weights = self._starts()
+        level = (nodes[:, None] * n + support.astype(np.int64)).ravel()
+        self.start = np.outer(weights, model.initial_belief[support]).ravel()  # [those pairs] come first
         chunks: list[IntArray] = []  # all pairs so far, in sorted pieces whose sizes fall off
         levels, edges, before = [], [], 0
         while level.size:
@@ -51,6 +53,21 @@ class Chain:
         self.action = policy.actions[self.node]
         self._bound_costs()
 
+    def _starts(self) -> tuple[IntArray, FloatArray]:
+        """The nodes of the first step and their probabilities."""
+        if self._lots is None:
+            return np.array([self.policy.start]), np.ones(1)
+        _, node, weight = self._lots.drawn(self.policy.start)
+        once, place = np.unique(node, return_inverse=True)
+        total = np.zeros(once.size)
+        np.add.at(total, place.reshape(-1), weight)
+        return once, total
+
+    def followers(self, node: int, observation: int) -> list[int]:
+        """The nodes that may follow one."""
+        after = self.policy.successors[node, observation]
+        return [int(after)] if self._lots is None else np.unique(self._lots.drawn(after).node).tolist()
+
     def _follow(self, level: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """(place in the level, pair that follows, probability) of every move before the end."""
         model, n = self.model, self.model.n_states
@@ -67,7 +84,11 @@ class Chain:
             seen, entry = entries(z.indptr, lands)
             source = here[moved[seen]]
             after = self.policy.successors[node[source], z.indices[entry]]
-            found.append((source, after * n + lands[seen], p[seen] * z.data[entry]))
+            lands, p = lands[seen], p[seen] * z.data[entry]
+            if self._lots is not None:
+                owner, after, weight = self._lots.drawn(after)
+                source, lands, p = source[owner], lands[owner], p[owner] * weight
+            found.append((source, after * n + lands, p))
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]  # three
 
     def find(self, keys: IntArray) -> IntArray:
@@ -195,12 +216,17 @@ class Chain:
             matrix, most = sp.csr_array(sp.diags_array(counts.astype(np.float64)) @ matrix), self._most_visits(counts)
         x = np.zeros_like(gain)
         if self.size <= _SOLVABLE:
-            x = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * matrix)).solve(gain)
+            solve = splu(sp.csc_array(sp.identity(self.size, format="csc") - gamma * matrix)).solve
+            x = solve(gain)
+            # What is left over by each equation reaches as far as the chain goes on, not as far as 1/(1−γ).
+            off = np.abs(gain + gamma * (matrix @ x) - x) + 8 * EPS * np.abs(x)
+            error = 2 * float(np.abs(solve(off)).max())
+            return np.where(self._endless(k), np.inf, x) if gamma == 1 else x, error
         for _ in range(_STEPS):
             after = gain + gamma * (matrix @ x)
             left = float(np.abs(after - x).max()) * gamma * most
             x = after
-            if left <= 1e-12 * float(x.max()) or self.size <= _SOLVABLE:
+            if left <= 1e-12 * float(x.max()):
                 break
         if gamma == 1:
             x = np.where(self._endless(k), np.inf, x)

@@ -12,9 +12,10 @@ from .._json_values import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
-from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy
+from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
+from .k_admissible import as_one, keeps_for
 from .pairs import Pairs
 from .plan_set import Fault, prove
 
@@ -71,17 +72,18 @@ def verify(
     policy: Policy[Any],
     claims: Mapping[str, Any] | None = None,
     most_pairs: int = MOST_PAIRS,
-    horizon: int | None = None,
+    k: int | None = None,
 ) -> Verification:
     """Check that a policy keeps the model's budget in every history, and what is claimed of it.
 
     Parameters
     ----------
-    policy : a controller, or a mixture of controllers, each of which must keep the budget; or a plan set, of which it
-        is checked plan by plan what it earns at least and spends at most
+    policy : a controller, which may draw lots, or a mixture of controllers, each of which must keep the budget; or a
+        plan set, of which it is checked plan by plan what it earns at least and spends at most
     claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
-    horizon : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(b_t) ≤ ĉ`` at steps t < horizon alone
+    k : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
+        that are yet to fall, or of which a history tells nothing, count by their average
 
     Examples
     --------
@@ -96,12 +98,15 @@ def verify(
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     told = _Claims.of(claims or {}, model)
-    if isinstance(policy, MixturePolicy):
-        found = _mixture(model, policy, horizon, most_pairs)
+    one = as_one(model, policy) if isinstance(policy, MixturePolicy) and k is not None else policy
+    if isinstance(one, StochasticControllerPolicy):
+        found = _stochastic(model, one, k, most_pairs)
+    elif isinstance(policy, MixturePolicy):
+        found = _mixture(model, policy, k, most_pairs)
     elif isinstance(policy, ControllerPolicy):
-        found = _controller(model, policy, horizon, most_pairs)
+        found = _controller(model, policy, k, most_pairs)
     elif isinstance(policy, PlanSetPolicy):
-        found = _plan_set(model, policy, horizon)
+        found = _plan_set(model, policy, k)
     else:
         kind = type(policy).__name__
         raise PolicyError(
@@ -111,16 +116,16 @@ def verify(
     return found._replace(verified=problem is None, problem=problem)
 
 
-def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pairs: int) -> Verification:
+def _mixture(model: CPOMDP, policy: MixturePolicy, k: int | None, most_pairs: int) -> Verification:
     drawn = [(float(w), p) for w, p in zip(policy.weights, policy.policies, strict=True) if w > 0]
     parts: list[Verification] = []
     problem: str | None = None
     history: tuple[tuple[str, str], ...] = ()
     for _, part in drawn:
         if isinstance(part, MixturePolicy):
-            parts.append(_mixture(model, part, horizon, most_pairs))
+            parts.append(_mixture(model, part, k, most_pairs))
         elif isinstance(part, ControllerPolicy):
-            parts.append(_controller(model, part, horizon, most_pairs))
+            parts.append(_controller(model, part, k, most_pairs))
         else:
             raise PolicyError(f"only mixtures of controllers can be verified, not one with {type(part).__name__}")
         if problem is None and parts[-1].problem:
@@ -140,9 +145,31 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, horizon: int | None, most_pai
     )
 
 
-def _plan_set(model: CPOMDP, policy: PlanSetPolicy, horizon: int | None) -> Verification:
-    if horizon is not None:
-        raise PolicyError("a plan set is checked for every history, not for those of a horizon")
+def _stochastic(model: CPOMDP, policy: StochasticControllerPolicy, k: int | None, most_pairs: int) -> Verification:
+    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
+        raise PolicyError("the controller was made for a model with other actions or observations")
+    chain = Chain(model, policy)
+    totals, error = chain.totals()
+    starts = np.unique(policy.drawn(policy.start).node).tolist()
+    told = keeps_for(chain, policy, k, most_pairs) if k is not None else (None, ())
+    spent, sure, walks = [], [], 0
+    for start in starts:
+        supports = Pairs(chain, None, start)
+        supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
+        walked = Pairs(chain, supports, start)
+        if k is None and told[0] is None:
+            told = walked.keeps(most_pairs)
+        low, high = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
+        spent.append(low)
+        sure.append(high)
+        walks += walked.expanded
+    worst = np.max(spent, axis=0), np.max(sure, axis=0)
+    return Verification(told[0] is None, *told, float(totals[0]), totals[1:], error, *worst, walks)
+
+
+def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verification:
+    if k is not None:
+        raise PolicyError("a plan set is checked for every history, not for those that are shorter than k")
     if model.arrays is not policy.model.arrays and model.fingerprint != policy.model.fingerprint:
         raise PolicyError("the plan set was made for another model, or for other parameters of it")
     unknown, nothing = np.full(model.n_costs, np.nan), np.zeros(model.n_costs)
@@ -156,7 +183,7 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, horizon: int | None) -> Veri
     )
 
 
-def _controller(model: CPOMDP, policy: ControllerPolicy, horizon: int | None, most_pairs: int) -> Verification:
+def _controller(model: CPOMDP, policy: ControllerPolicy, k: int | None, most_pairs: int) -> Verification:
     if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
         raise PolicyError("the controller was made for a model with other actions or observations")
     chain = Chain(model, policy)
@@ -164,7 +191,7 @@ def _controller(model: CPOMDP, policy: ControllerPolicy, horizon: int | None, mo
     supports = Pairs(chain, None)
     supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
     walked = Pairs(chain, supports)
-    problem, history = walked.keeps_for(horizon, most_pairs) if horizon is not None else walked.keeps(most_pairs)
+    problem, history = walked.keeps_for(k, most_pairs) if k is not None else walked.keeps(most_pairs)
     if problem is None:
         problem, history = walked.keeps_steps(most_pairs)
     spent, sure_cost = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))

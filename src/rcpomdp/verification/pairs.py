@@ -23,8 +23,11 @@ _SHOWN = 24  # steps of a history that a sentence tells
 class Pairs:
     """Pairs of a node and a belief, or of a node and a support, found by following the policy from the start."""
 
-    def __init__(self, chain: Chain, supports: Pairs | None) -> None:
-        """Without `supports` these are pairs of node and support; with them, of node and belief."""
+    def __init__(self, chain: Chain, supports: Pairs | None, start: int | None = None) -> None:
+        """Without `supports` these are pairs of node and support; with them, of node and belief.
+
+        `start` is the node of the first step, the policy's own unless given.
+        """
         self.chain, self.supports = chain, supports
         model = chain.model
         self.model, self.beta, self.limit = model, model.cost_discount, model.spending_limit
@@ -39,7 +42,8 @@ class Pairs:
         unit = max(2.0**-50, min(2.0**-30, 1e-11 * model.fade))  # relative difference that counts as none
         self._drop = 52 + math.floor(math.log2(unit))
         states = np.flatnonzero(model.initial_belief).astype(model.transition[0].indices.dtype)
-        self._add(chain.policy.start, states, model.initial_belief[states] if supports else None)
+        first = chain.policy.start if start is None else start
+        self._add(first, states, model.initial_belief[states] if supports else None)
 
     def _add(self, node: int, states: AnyArray, probability: FloatArray | None) -> int:
         live = states[~self.model.terminal[states]]
@@ -95,13 +99,14 @@ class Pairs:
         first = 0
         for last in ends.tolist():
             part = slice(first, last)
-            successor = int(self.chain.policy.successors[self.node[i], observation[first]])
-            if weight is None:
-                self.after[i].append((int(observation[first]), self._add(successor, landed[part], None)))
-            elif (total := weight[part].sum()) > 0:
-                there = weight[part] > 0
-                belief = weight[part][there] / total
-                self.after[i].append((int(observation[first]), self._add(successor, landed[part][there], belief)))
+            o = int(observation[first])
+            for successor in self.chain.followers(self.node[i], o):
+                if weight is None:
+                    self.after[i].append((o, self._add(successor, landed[part], None)))
+                elif (total := weight[part].sum()) > 0:
+                    there = weight[part] > 0
+                    belief = weight[part][there] / total
+                    self.after[i].append((o, self._add(successor, landed[part][there], belief)))
             first = last
         self.expanded += 1
 
@@ -165,13 +170,13 @@ class Pairs:
             self.expand(i)
             for k in np.flatnonzero(self.here[i] > limit).tolist():
                 steps = [
-                    *_unwound(past[i]),
+                    *unwound(past[i]),
                     (str(self.model.actions[int(self.chain.policy.actions[self.node[i]])]), ""),
                 ]
                 which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
-                before = f"after {_tell(steps[:-1])}" if len(steps) > 1 else "at the start"
+                before = f"after {tell(steps[:-1])}" if len(steps) > 1 else "at the start"
                 told = (
-                    f"{before} the step {steps[-1][0]} costs {_apart(float(self.here[i][k]), self.model.step_limit[k])}"
+                    f"{before} the step {steps[-1][0]} costs {apart(float(self.here[i][k]), self.model.step_limit[k])}"
                 )
                 return f"{told}{which}", tuple(steps[:-1])
             for o, pair in self.after[i]:
@@ -241,15 +246,15 @@ class Pairs:
             steps.append(self._step(i, observation))
             i = after
         which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
-        told = f"after {_tell(steps)} the policy has spent {_apart(spent, self.model.budget[k])}{which}"
+        told = f"after {tell(steps)} the policy has spent {apart(spent, self.model.budget[k])}{which}"
         return told, tuple(steps)
 
     def _step(self, i: int, observation: int) -> tuple[str, str]:
         action = int(self.chain.policy.actions[self.node[i]])
         return str(self.model.actions[action]), str(self.model.observations[observation])
 
-    def keeps_for(self, horizon: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-        """The answer of `keeps` to ``W(h_t) + β^t V_C(b_t) ≤ limit`` for t < horizon (the paper's k-admissibility)."""
+    def keeps_for(self, steps: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+        """The answer of `keeps` to ``W(h_t) + β^t V_C(b_t) ≤ limit`` for t < steps (the paper's k-admissibility)."""
         future, error = self.chain.expected_costs()
         n = self.model.n_states
         expected: dict[int, FloatArray] = {}
@@ -264,17 +269,17 @@ class Pairs:
 
         for k in range(self.model.n_costs):
             level: dict[int, tuple[float, Any]] = {0: (0.0, None)}
-            for t in range(horizon):
+            for t in range(steps):
                 following: dict[int, tuple[float, Any]] = {}
                 weight = float(self.beta[k]) ** t
                 for i, (spent, past) in level.items():
-                    if (total := spent + weight * float(to_come(i)[k])) > self.limit[k]:
-                        steps = _unwound(past)
-                        when = f"after {_tell(steps)}" if steps else "at the start"
-                        told = f"{when} the policy expects to spend {_apart(total, self.model.budget[k])} in all"
-                        return told, tuple(steps)
                     if spent + weight * float(self.high[i][k]) <= self.limit[k]:
-                        continue
+                        continue  # what is expected is no more than what is surely enough
+                    if (total := spent + weight * float(to_come(i)[k])) > self.limit[k]:
+                        steps = unwound(past)
+                        when = f"after {tell(steps)}" if steps else "at the start"
+                        told = f"{when} the policy expects to spend {apart(total, self.model.budget[k])} in all"
+                        return told, tuple(steps)
                     if self._full(most):
                         return f"{self.expanded:,} pairs of node and belief do not decide it", ()
                     self.expand(i)
@@ -288,7 +293,7 @@ class Pairs:
         return None, ()
 
 
-def _unwound(past: Any) -> list[tuple[str, str]]:
+def unwound(past: Any) -> list[tuple[str, str]]:
     """The steps of a history kept as (last step, history before it)."""
     steps = []
     while past is not None:
@@ -297,7 +302,7 @@ def _unwound(past: Any) -> list[tuple[str, str]]:
     return steps[::-1]
 
 
-def _tell(steps: list[tuple[str, str]]) -> str:
+def tell(steps: list[tuple[str, str]]) -> str:
     """A history in words, repetitions together and the middle of a long one left out."""
     groups: list[list[Any]] = []
     for step in steps:
@@ -312,7 +317,7 @@ def _tell(steps: list[tuple[str, str]]) -> str:
     return ", ".join(words)
 
 
-def _apart(spent: float, budget: float) -> str:
+def apart(spent: float, budget: float) -> str:
     """``spent > budget`` with as many digits as it takes to see it."""
     for digits in range(6, 17):
         if f"{spent:.{digits}g}" != f"{budget:.{digits}g}":

@@ -91,6 +91,7 @@ _REASONS = {
     "ControllerPolicy": "a controller has no vectors; write .pg, or those of its nodes (rc.policies.node_vectors)",
     "MixturePolicy": "a mixture is several policies, one of which is drawn",
     "RandomPolicy": "a random policy is neither",
+    "StochasticControllerPolicy": "this controller draws lots",
 }
 
 

@@ -18,6 +18,7 @@ from ...policies import (
     PlanSetPolicy,
     Policy,
     RandomPolicy,
+    StochasticControllerPolicy,
 )
 
 TOO_DEEP = "mixtures, claims or parameters are nested too deeply"
@@ -31,6 +32,7 @@ _PLAN_SET = (  # arrays of a plan set, as its constructor takes them
     "values_start",
     "values",
 )
+_LOTS = ("lot_start", "lot_node", "lot_weight")  # arrays of a stochastic controller, beside those of a controller
 _MOST_PARTS = 10_000  # policies of a mixture, and of those in it
 _DEEPEST = 20  # mixtures in mixtures
 
@@ -47,9 +49,11 @@ def describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
     if isinstance(policy, BudgetedAlphaPolicy):
         vectors = {"vectors": keep(policy.vectors), "actions": keep(policy.actions), "budget": keep(policy.budget)}
         return {"kind": "budgeted-alpha", **vectors, "mixed": policy.mixed}
-    if isinstance(policy, ControllerPolicy):
+    if isinstance(policy, ControllerPolicy | StochasticControllerPolicy):
+        draws = isinstance(policy, StochasticControllerPolicy)
         nodes = {"actions": keep(policy.actions), "successors": keep(policy.successors)}
-        return {"kind": "controller", **nodes, "start": policy.start}
+        lots = {name: keep(getattr(policy, name)) for name in (_LOTS if draws else ())}
+        return {"kind": "stochastic-controller" if draws else "controller", **nodes, **lots, "start": policy.start}
     if isinstance(policy, PlanSetPolicy):
         plans = {name: keep(array) for name, array in zip(_PLAN_SET, policy.arrays, strict=True)}
         return {"kind": "plan-set", **plans, "start": policy.start}
@@ -75,10 +79,8 @@ def build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray])
             raise ValueError("no truth value")
         vectors, actions, budget = (array(tree[name]) for name in ("vectors", "actions", "budget"))
         return BudgetedAlphaPolicy(model, vectors, actions, budget, tree["mixed"])
-    if kind == "controller":
-        if type(tree["start"]) is not int:
-            raise ValueError("no node")
-        return ControllerPolicy(model, array(tree["actions"]), array(tree["successors"]), tree["start"])
+    if kind in ("controller", "stochastic-controller"):
+        return _controller(tree, model, array)
     if kind == "plan-set":
         if type(tree["start"]) is not int:
             raise ValueError("no node")
@@ -92,6 +94,18 @@ def build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray])
     raise PolicyError(f"holds a policy of kind {kind!r}, which this version does not know")
 
 
+def _controller(
+    tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]
+) -> ControllerPolicy | StochasticControllerPolicy:
+    if type(tree["start"]) is not int:
+        raise ValueError("no node")
+    nodes = array(tree["actions"]), array(tree["successors"])
+    if tree["kind"] == "controller":
+        return ControllerPolicy(model, *nodes, tree["start"])
+    start, node, weight = (array(tree[name]) for name in _LOTS)
+    return StochasticControllerPolicy(model, *nodes, start, node, weight, tree["start"])
+
+
 def sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, Any]:
     """Kind and sizes of the policy of a tree."""
     kind = tree["kind"]
@@ -101,9 +115,10 @@ def sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, A
     if kind == "budgeted-alpha":
         count, _, states = array(tree["vectors"]).shape
         return {"kind": kind, "vectors": count, "states": states}
-    if kind == "controller":
+    if kind in ("controller", "stochastic-controller"):
         count, observations = array(tree["successors"]).shape
-        return {"kind": kind, "nodes": count, "observations": observations}
+        lots = {} if kind == "controller" else {"lots": array(tree["lot_start"]).size - 1}
+        return {"kind": kind, "nodes": count, **lots, "observations": observations}
     if kind == "plan-set":
         count, observations = array(tree["successors"]).shape
         plans = int((array(tree["domain"]) >= 0).sum())

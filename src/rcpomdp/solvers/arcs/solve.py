@@ -25,8 +25,9 @@ from ...policies import ControllerPolicy, blind
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, is_number
+from ..checks import check_common, check_k, is_number
 from ..clock import Clock
+from ..finite_k.solve import finite_k
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import worth
@@ -57,6 +58,7 @@ def arcs(
     model: CPOMDP,
     *,
     variant: str = "levels",
+    k: float | None = None,
     epsilon: float = 1e-3,
     time_limit: float | None = None,
     memory_limit: float = 8e9,
@@ -70,6 +72,8 @@ def arcs(
     Parameters
     ----------
     variant : "levels", ours, or "paper", the algorithm as published
+    k : the budget must hold at histories shorter than this, with what is expected after them: 1 is the C-POMDP that
+        "cgcp" solves, None and inf are every history
     epsilon : gap to stop at
     time_limit : seconds of set-up and search; None is unlimited
     memory_limit : bytes that beliefs, bounds and plans may take
@@ -92,10 +96,16 @@ def arcs(
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    check_k(k)
+    if k is not None and np.isfinite(k):
+        if variant != "levels" or switches is not None or act_time is not None:
+            raise InputError("a finite k goes without variant, switches and act_time, which are for every history")
+        _check_as_published(model, "a finite k")
+        return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
     if variant == "paper":
         if switches is not None or act_time is not None:
             raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
-        _check_paper(model)
+        _check_as_published(model, "the variant 'paper'")
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
@@ -121,10 +131,10 @@ def arcs(
     return _with_expected_costs(without_that_budget(found, model), model, seed)
 
 
-def _check_paper(model: CPOMDP) -> None:
-    """The published algorithm knows the costs of the paper alone."""
+def _check_as_published(model: CPOMDP, what: str) -> None:
+    """Refuse costs that are not those of the paper: discounted as the reward is, and limited in total alone."""
     if (model.cost_discount != model.discount).any() or model.has_step_limits:
-        raise InputError("the variant 'paper' knows no cost discounts and no step limits; 'levels' does")
+        raise InputError(f"{what} goes with costs that are discounted as the reward is, and without step limits")
 
 
 def _with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
@@ -133,6 +143,27 @@ def _with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
         return result
     _, cost, error = worth(model, result.policy, Clock(None), seed)
     return replace(result, cost=cost, standard_error=error)
+
+
+def _finite(
+    model: CPOMDP,
+    k: int,
+    epsilon: float,
+    time_limit: float | None,
+    memory_limit: float,
+    seed: int,
+    progress: Callable[[TracePoint], None] | None,
+) -> Result:
+    """Solve for a finite k; where k makes no difference, as for every history."""
+    free = not np.isfinite(model.budget).any() or not model.cost.any() or model.terminal[model.initial_belief > 0].all()
+    if k > 1 and (free or model.discount == 0):
+        found = arcs(
+            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        )
+        return replace(found, k=k)
+    return finite_k(
+        model, k, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+    )
 
 
 def _by_all_means(

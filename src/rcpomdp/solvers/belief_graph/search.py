@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import FloatArray
+from ..._types import FloatArray, IntArray
 from ...bounds.fib import fib_vectors
 from ...bounds.mdp import mdp_q_values
 from ...kernels.belief_graph import plans as plan_kernels
@@ -235,13 +235,36 @@ class BeliefGraphSearch:
         """The action that a plan begins with."""
         return int(self.plans.info["action"][plan])
 
+    @property
+    def root_class(self) -> int:
+        """The observability class of the root."""
+        return int(self.store.info["cls"][self.root])
+
+    def vectors(self, plan: int) -> FloatArray:
+        """Reward and costs of a plan, [1 + K, states of its class], in the order of `ordered`."""
+        x, info = self.space, self.plans.info[plan]
+        width = int(x.start[info["cls"] + 1] - x.start[info["cls"]])
+        rows = self.plans.value[info["values"] : info["values"] + len(x.gain) * width].reshape(len(x.gain), width)
+        return np.array(rows[1:] if self._keeps_reward else rows)
+
+    def sure_cost(self, plan: int) -> FloatArray:
+        """What no history under a plan exceeds from any belief of its class, [K]."""
+        return np.array(self.plans.sure[plan])
+
+    def class_bounds(self, cls: int) -> tuple[int, int]:
+        """The first state of a class in `ordered`, and the one after its last."""
+        return int(self.space.start[cls]), int(self.space.start[cls + 1])
+
     def policy(self, start: int | None = None) -> ControllerPolicy:
         """A plan, the best unless given, as a graph: what follows each observation is a plan of its own."""
+        return ControllerPolicy(self.model, *self.graph([self.best_plan if start is None else start]))
+
+    def graph(self, starts: list[int]) -> tuple[IntArray, IntArray]:
+        """Actions [n] and successors [n, O] of plans and all that may follow them; the given ones come first."""
         g, x = self.plans, self.space
         n_actions = self.model.n_actions
-        start = self.best_plan if start is None else start
-        number: dict[int, int] = {start: 0}
-        order = [start]
+        number = {plan: i for i, plan in enumerate(starts)}
+        order = list(number)
         successors = []
         for plan in order:
             pair = g.info["cls"][plan] * n_actions + g.info["action"][plan]
@@ -253,8 +276,7 @@ class BeliefGraphSearch:
                     order.append(follower)
                 row[x.seen_obs[f]] = number[follower]
             successors.append(row)
-        actions = g.info["action"][order]
-        return ControllerPolicy(self.model, actions, np.array(successors))
+        return g.info["action"][order], np.array(successors)
 
     # Memory
 

@@ -23,7 +23,15 @@ from ..._json_values import finite
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
-from ...policies import AlphaPolicy, BudgetedAlphaPolicy, ControllerPolicy, MixturePolicy, Policy, RandomPolicy
+from ...policies import (
+    AlphaPolicy,
+    BudgetedAlphaPolicy,
+    ControllerPolicy,
+    MixturePolicy,
+    Policy,
+    RandomPolicy,
+    StochasticControllerPolicy,
+)
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from .alternatives import Bounds
 from .risk import risks
@@ -179,8 +187,9 @@ def _kind(policy: Policy[Any]) -> str:
             return _kind(policy.policies[0])
         case MixturePolicy():
             return f"a mixture of {len(policy.policies)}"
-        case ControllerPolicy():
-            return f"a controller of {policy.actions.size:,} nodes"
+        case ControllerPolicy() | StochasticControllerPolicy():
+            lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
+            return f"a controller of {policy.actions.size:,} nodes{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
