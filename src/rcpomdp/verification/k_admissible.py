@@ -57,7 +57,7 @@ def _parts(policy: Any, weight: float) -> Iterator[tuple[Any, float]]:
 
 
 def keeps_for(
-    chain: Chain, policy: StochasticControllerPolicy, steps: int, most: int
+    chain: Chain, policy: StochasticControllerPolicy, length: int, most: int
 ) -> tuple[str | None, tuple[tuple[str, str], ...]]:
     """None if the policy is k-admissible, else a sentence that says where it is not, and that history."""
     model, future = chain.model, chain.expected_costs()
@@ -67,7 +67,7 @@ def keeps_for(
     walked = 0
     for k in np.flatnonzero(np.isfinite(model.spending_limit)).tolist():
         limit, layer = float(model.spending_limit[k]), {b"": (root, 0.0, None)}
-        for t in range(steps):
+        for t in range(length):
             following: dict[bytes, Any] = {}
             weight = model.discount**t
             for place, spent, past in layer.values():
@@ -77,7 +77,7 @@ def keeps_for(
                     steps = unwound(past)
                     when = f"after {tell(steps)}" if steps else "at the start"
                     return f"{when} the policy expects to spend {apart(total, model.budget[k])} in all", tuple(steps)
-                if t + 1 == steps:
+                if t + 1 == length:
                     continue
                 if (walked := walked + 1) > most:
                     return f"{walked:,} histories do not decide it", ()

@@ -253,8 +253,8 @@ class Pairs:
         action = int(self.chain.policy.actions[self.node[i]])
         return str(self.model.actions[action]), str(self.model.observations[observation])
 
-    def keeps_for(self, steps: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-        """The answer of `keeps` to ``W(h_t) + β^t V_C(b_t) ≤ limit`` for t < steps (the paper's k-admissibility)."""
+    def keeps_for(self, length: int, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+        """The answer of `keeps` to ``W(h_t) + β^t V_C(b_t) ≤ limit`` for t < length (the paper's k-admissibility)."""
         future, error = self.chain.expected_costs()
         n = self.model.n_states
         expected: dict[int, FloatArray] = {}
@@ -269,7 +269,7 @@ class Pairs:
 
         for k in range(self.model.n_costs):
             level: dict[int, tuple[float, Any]] = {0: (0.0, None)}
-            for t in range(steps):
+            for t in range(length):
                 following: dict[int, tuple[float, Any]] = {}
                 weight = float(self.beta[k]) ** t
                 for i, (spent, past) in level.items():

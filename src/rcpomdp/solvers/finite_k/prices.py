@@ -1,8 +1,8 @@
 """Graph searches at several multipliers λ, which serve all beliefs of the tree.
 
 A graph search (`solvers.belief_graph.search`) bounds ``V_λ(b) = max_π V_R − λ·V_C`` at whatever belief it is asked for,
-and knows a plan that attains its lower bound. A belief that is new is shown to every graph_search at once, so that it
-begins with a cut for each λ and with the plans that are best there. One more graph_search minimises costs: it proves
+and knows a plan that attains its lower bound. A belief that is new is shown to every graph search at once, so that it
+begins with a cut for each λ and with the plans that are best there. One more graph search minimises costs: it proves
 that a budget is too small, or finds a plan that keeps it. When there are as many graph searches as there may be, the
 one that was used least lately takes up a new λ; the cuts that it gave remain.
 """
@@ -20,7 +20,7 @@ from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..clock import Clock
 from .fronts import Columns, Front
 
-_ENGINES = 8  # that maximise; fewer where the model is large
+_SEARCHES = 8  # that maximise; fewer where the model is large
 _LARGE = 20_000  # states times actions of all graph searches together
 _STRIDE = 500_000  # elementary steps between looks at goal and clock
 _MOST_IDLE = 20  # such strides without any change before a search is given up
@@ -37,7 +37,7 @@ class Prices:
 
     def __init__(self, model: CPOMDP, memory_limit: float, clock: Clock) -> None:
         self.model, self.clock = model, clock
-        self._most = int(np.clip(_LARGE // (model.n_states * model.n_actions), 1, _ENGINES))
+        self._most = int(np.clip(_LARGE // (model.n_states * model.n_actions), 1, _SEARCHES))
         self._share = memory_limit / (1 + self._most)
         self.limited = np.flatnonzero(np.isfinite(model.budget))
         first = np.zeros(model.n_costs)
