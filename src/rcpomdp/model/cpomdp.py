@@ -149,7 +149,7 @@ class CPOMDP:
         if terminal is not None:
             self._check_terminal(terminal)
         if horizon is not None:
-            self._set(**self.with_horizon(horizon).__getstate__())
+            self._set(**self._changed().with_horizon(horizon).__getstate__())
 
     @classmethod
     def from_functions(
@@ -365,7 +365,8 @@ class CPOMDP:
             budget=none,
             step_limit=none,
             costs=Labels((), "cost"),
-            terminal=_absorbing_for_nothing(arrays),
+            terminal=self.terminal | _absorbing_for_nothing(arrays),  # with the time, what is over moves on with it
+            base=None if self.base is None else self.base.scalarised(lam),
         )
 
     def __repr__(self) -> str:
@@ -393,9 +394,15 @@ class CPOMDP:
     # Inside
 
     def _without_time(self) -> CPOMDP:
-        """The process without the time, under the budget of the model itself."""
+        """The process without the time, under the budget and from the initial belief of the model itself."""
         assert self.base is not None
-        return self.base._changed(budget=self.budget, name=self.name)
+        belief = np.zeros(self.base.n_states)
+        for i in np.flatnonzero(self.initial_belief).tolist():
+            label, time = self.states[i]  # type: ignore[misc]  # of a pair
+            if time > 0:
+                raise ModelError("the initial belief is of a later time: give the horizon to the model without one")
+            belief[self.base.states.index(label)] = self.initial_belief[i]
+        return self.base._changed(budget=self.budget, initial_belief=belief, name=self.name)
 
     def _set(self, **fields: Any) -> None:
         """Write fields past the freeze, and lock the arrays among them."""
