@@ -1,4 +1,4 @@
-"""k-admissibility of controllers that draw lots: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at every history with t < k.
+"""k-admissibility of controllers that draw lots: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at every history with t < k.
 
 A history is what was done and seen, not which way a lot fell: after it the policy may be at several nodes. Their
 probabilities follow from the lots, given the actions that were taken, and what is expected is the average over them.
@@ -69,7 +69,7 @@ def keeps_for(
         limit, layer = float(model.spending_limit[k]), {b"": (root, 0.0, None)}
         for t in range(length):
             following: dict[bytes, Any] = {}
-            weight = model.discount**t
+            weight = float(model.cost_discount[k]) ** t
             for place, spent, past in layer.values():
                 if spent + weight * _most(chain, place, k) <= limit:
                     continue  # what is expected is no more than what is surely enough
