@@ -31,6 +31,7 @@ from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy, may_be_noisy
+from .policy_value import with_expected_costs
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_model
 
@@ -83,7 +84,7 @@ def sarsop(
         status = INTERRUPTED
     trace.append(_point(graph_search, goal, clock.seconds))
     reward, cost, sure = graph_search.best_totals()
-    return Result.of_search(
+    found = Result.of_search(
         "sarsop",
         status,
         trace,
@@ -94,6 +95,7 @@ def sarsop(
         cost=cost,
         sure_cost=sure,
     )
+    return with_expected_costs(found, model, seed)
 
 
 def _graph_search(
@@ -187,6 +189,11 @@ def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
     if not name and model.n_costs > 1:
         raise InputError(f"the model has {model.n_costs} costs; name one, as in 'cost:{model.costs[0]}'")
     k = model.costs.index(name) if name else 0
+    if model.cost_discount[k] != model.discount:
+        raise InputError(
+            f"cost {model.costs[k]!r} is discounted by {model.cost_discount[k]:.12g}, and the least cost is known for "
+            f"those that are discounted as the reward is, by {model.discount:.12g}"
+        )
     largest = float(np.abs(model.reward).max()) / model.fade
     weight = _TIE_BREAK * min(max(epsilon, 1e-9), 1.0) / (largest or 1.0)
     weights = np.zeros(model.n_costs)
