@@ -149,7 +149,7 @@ class CPOMDP:
         if terminal is not None:
             self._check_terminal(terminal)
         if horizon is not None:
-            self._set(**self.with_horizon(horizon).__getstate__())
+            self._set(**self._changed().with_horizon(horizon).__getstate__())
 
     @classmethod
     def from_functions(
