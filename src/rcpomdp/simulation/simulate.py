@@ -367,7 +367,7 @@ def _count(model: CPOMDP, steps: Iterable[Step], run: int, out: Outcome) -> None
         if out.violation[run] == NEVER and (step.spent > model.spending_limit).any():
             out.violation[run] = step.time - 1
         if step.action is not None:
-            if out.violation[run] == NEVER and (step.cost > step.cost_weight * model.arrays.step_limit).any():
+            if out.violation[run] == NEVER and (step.paid > model.arrays.step_limit).any():
                 out.violation[run] = step.time
             out.cost[run] += step.cost_weight * model.cost[:, step.state, step.action]
             out.undiscounted[run] += model.cost[:, step.state, step.action]

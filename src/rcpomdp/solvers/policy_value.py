@@ -7,6 +7,7 @@ of the standard error.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..model import CPOMDP
 from ..policies import Policy
 from ..simulation.simulate import simulate
 from .clock import Clock
+from .result import Result
 
 _PRECISION = 1e-6  # relative to the largest gain, for an evaluation that counts as exact
 _BELIEFS = 4000  # to follow in all; counts decide rather than the clock, so that the outcome repeats
@@ -58,3 +60,11 @@ def simulated_worth(
     totals = np.concatenate(rows)
     mean, error = totals.mean(axis=0), totals.std(axis=0, ddof=1) / math.sqrt(len(totals))
     return float(mean[0]), mean[1:], error
+
+
+def with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
+    """The result with expected costs by the costs' own discounts; searches keep them discounted as the reward is."""
+    if (model.cost_discount == model.discount).all() or result.standard_error is not None:
+        return result
+    _, cost, error = worth(model, result.policy, Clock(None), seed)
+    return replace(result, cost=cost, standard_error=error)

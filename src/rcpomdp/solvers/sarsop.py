@@ -31,6 +31,7 @@ from .clock import Clock, StallDetector
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy, may_be_noisy
+from .policy_value import with_expected_costs
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_model
 
@@ -73,6 +74,8 @@ def sarsop(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
+    if goal.name != "reward" and (model.cost_discount != model.discount).any():
+        raise InputError("an objective with costs needs costs that are discounted as the reward is")
     clock = Clock(time_limit)
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
@@ -83,7 +86,7 @@ def sarsop(
         status = INTERRUPTED
     trace.append(_point(graph_search, goal, clock.seconds))
     reward, cost, sure = graph_search.best_totals()
-    return Result.of_search(
+    found = Result.of_search(
         "sarsop",
         status,
         trace,
@@ -94,6 +97,7 @@ def sarsop(
         cost=cost,
         sure_cost=sure,
     )
+    return with_expected_costs(found, model, seed)
 
 
 def _graph_search(

@@ -69,7 +69,7 @@ def keeps_for(
         limit, layer = float(model.spending_limit[k]), {b"": (root, 0.0, None)}
         for t in range(length):
             following: dict[bytes, Any] = {}
-            weight = model.discount**t
+            weight = float(model.cost_discount[k]) ** t
             for place, spent, past in layer.values():
                 if spent + weight * _most(chain, place, k) <= limit:
                     continue  # what is expected is no more than what is surely enough

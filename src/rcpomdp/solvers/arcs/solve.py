@@ -30,7 +30,7 @@ from ..clock import Clock
 from ..finite_k.solve import finite_k
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
-from ..policy_value import worth
+from ..policy_value import with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
@@ -122,27 +122,19 @@ def arcs(
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        return _with_expected_costs(found, model, seed)
+        return with_expected_costs(found, model, seed)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
-    return _with_expected_costs(without_that_budget(found, model), model, seed)
+    return with_expected_costs(without_that_budget(found, model), model, seed)
 
 
 def _check_as_published(model: CPOMDP, what: str) -> None:
     """Refuse costs that are not those of the paper: discounted as the reward is, and limited in total alone."""
     if (model.cost_discount != model.discount).any() or model.has_step_limits:
         raise InputError(f"{what} goes with costs that are discounted as the reward is, and without step limits")
-
-
-def _with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
-    """The result with expected costs by the costs' own discounts; the search keeps them discounted as the reward."""
-    if (model.cost_discount == model.discount).all() or result.standard_error is not None:
-        return result
-    _, cost, error = worth(model, result.policy, Clock(None), seed)
-    return replace(result, cost=cost, standard_error=error)
 
 
 def _finite(
