@@ -69,18 +69,16 @@ def test_the_drone_knows_its_cell_and_whether_the_hiker_is_found(model):
 
 
 def test_it_is_dark_in_the_end():
-    short = drone(horizon=3, cost_discount=0.95)
+    short = drone(horizon=3)
     assert short.horizon == 3
-    assert short.cost_discount.tolist() == [0.95]
     # Who can be met after 0, 1 and 2 steps, and the end; the hiker is in one of four fields.
     assert short.n_states == 4 * (1 + 3 + 6) + 2 + 1
     assert_allclose(short.initial_belief[:4], [0.1, 0.2, 0.3, 0.4])
 
 
 def test_a_discounted_battery_is_drained_beyond_what_it_holds():
-    real, discounted = drone(), drone(cost_discount=0.95)
     most = {}
-    for model in (real, discounted):
+    for model in (drone(), drone().with_cost_discount(0.95)):
         result = rc.solve(model, "arcs", epsilon=0.01)
         assert result.status == "optimal"
         assert rc.verify(model, result.policy, result.summary()).verified
@@ -95,5 +93,3 @@ def test_parameters_are_checked():
         drone(p_see=1.5)
     with pytest.raises(ModelError, match="^look_cost is -1.0, but a cost is a number of at least 0$"):
         drone(look_cost=-1.0)
-    with pytest.raises(ModelError, match=r"^cost discount of 'battery' is 0.5, outside \[0.95, 1\]"):
-        drone(cost_discount=0.5)

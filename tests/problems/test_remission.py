@@ -55,4 +55,3 @@ def test_no_history_has_more_scans_or_doses_than_allowed():
 def test_parameters_are_checked():
     with pytest.raises(ModelError, match="^p_die is -0.1, but a probability is at least 0 and at most 1$"):
         remission(p_die=-0.1)
-    assert remission(cost_discount=0.9).cost_discount.tolist() == [0.9, 0.9]

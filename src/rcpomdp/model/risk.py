@@ -74,7 +74,7 @@ def with_risk(
 ) -> CPOMDP:
     """The model with the risk as its last cost (`CPOMDP.with_risk`)."""
     if model.horizon is not None:  # a failure at the last step counts, too: where it leads is seen without the time
-        timeless = with_risk(model._without_time(), failures, budget, name, step_limit)
+        timeless = with_risk(model.without_time(), failures, budget, name, step_limit)
         return over_horizon(timeless, model.horizon)
     risk = risk_cost(model, failures)
     failed = _mask(model, failures)

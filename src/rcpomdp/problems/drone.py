@@ -26,7 +26,6 @@ def drone(
     look_cost: float = 1.0,
     found_reward: float = 10.0,
     home_reward: float = 5.0,
-    cost_discount: float = 1.0,
     budget: float | None = 12.0,
 ) -> CPOMDP:
     """A drone looks for a hiker by daylight, and has one battery to search and to fly home.
@@ -48,7 +47,6 @@ def drone(
     move_cost, look_cost : what a flight to the next cell and a look drain
     found_reward : reward of finding the hiker
     home_reward : reward of landing at the base
-    cost_discount : β of the battery, from the discount to 1; with less than 1 a late flight drains less
     budget : what the battery holds; None is unlimited
 
     Examples
@@ -99,7 +97,7 @@ def drone(
         initial={f"{place_name(BASE)} {place_name(field)}": p for field, p in FIELDS.items()},
         discount=discount,
         budget=budget,
-        cost_discount=cost_discount,
+        cost_discount=1.0,
         horizon=horizon,
         terminal=[OVER],
         costs=["battery"],

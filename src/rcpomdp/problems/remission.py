@@ -18,7 +18,6 @@ def remission(
     p_die: float = 0.4,
     p_scan: float = 0.9,
     p_cure: float = 0.7,
-    cost_discount: float = 1.0,
     budget: tuple[float, float] | None = (4.0, 3.0),
 ) -> CPOMDP:
     """A tumour may come back unseen, and a patient bears so many scans and doses in a lifetime.
@@ -38,7 +37,6 @@ def remission(
         and that a late one ends in death
     p_scan : probability that a scan tells right
     p_cure : probability that a dose clears an early tumour; half of it is that of setting back a late one
-    cost_discount : β of both costs, from the discount to 1; with less than 1 scans and doses come back with time
     budget : the most scans and doses; None is unlimited
 
     Examples
@@ -79,7 +77,7 @@ def remission(
         initial={"clear": 1.0},
         discount=discount,
         budget=budget,
-        cost_discount=(cost_discount, cost_discount),
+        cost_discount=(1.0, 1.0),
         terminal=[DEAD],
         costs=["scans", "doses"],
         name="remission",
