@@ -387,6 +387,28 @@ class CPOMDP:
             belief[self.base.states.index(label)] = self.initial_belief[i]
         return self.base._changed(budget=self.budget, initial_belief=belief, name=self.name)
 
+    def with_risk(
+        self,
+        failures: Iterable[Hashable] | BoolArray | Callable[[Any], bool],
+        budget: float | None = None,
+        name: Hashable = "risk",
+        *,
+        step_limit: float | None = None,
+    ) -> CPOMDP:
+        """The same model with one more cost, the probability of failing, which is not discounted (`risk_cost`).
+
+        Parameters
+        ----------
+        failures : labels of states, a mask over them, or a predicate of labels; no action may lead out of them
+        budget : the most risk that may be taken along a history, which bounds the probability of ever failing; None
+            is unlimited
+        name : label of the cost
+        step_limit : the most risk that a single step may take; None is unlimited
+        """
+        from .risk import with_risk
+
+        return with_risk(self, failures, budget, name, step_limit)
+
     def scalarised(self, weights: Any) -> CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
         lam = check.real_array(weights, "weight vector").reshape(-1)

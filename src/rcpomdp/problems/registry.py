@@ -268,6 +268,26 @@ _BUILT_IN = {
             f"{__package__}.clinic:clinic",
             sizes=(17, 5, 7),
         ),
+        Problem(
+            "drone",
+            "A drone looks for a hiker until it is dark, and has one battery to search and to fly home.",
+            f"{__package__}.drone:drone",
+            sizes=(1048, 6, 25),
+            drawing=f"{__package__}.drone_drawing:DroneDrawing",
+        ),
+        Problem(
+            "remission",
+            "A tumour may come back unseen, and a patient bears so many scans and doses in a lifetime.",
+            f"{__package__}.remission:remission",
+            sizes=(4, 3, 4),
+        ),
+        Problem(
+            "cliff",
+            "A rover goes home along a cliff whose ground may be loose, and the risk of falling is metered.",
+            f"{__package__}.cliff:cliff",
+            sizes=(36, 4, 21),
+            drawing=f"{__package__}.cliff_drawing:CliffDrawing",
+        ),
     )
 }
 _registered: dict[str, Problem] = {}
