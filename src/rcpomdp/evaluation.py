@@ -68,10 +68,11 @@ def evaluate(
     >>> rc.evaluate(model, rc.policies.blind(model, "tunnel-A"))
     Evaluation(reward=6.0, cost=array([2.5]), error=...)
     """
+    model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
     totals, error = _totals(model, policy, gain, _Limits(tolerance, most_beliefs, most_work, deadline))
-    return Evaluation(float(totals[0]), totals[1:], error)
+    return Evaluation(float(totals[0]), totals[1:], float(error))
 
 
 class ControllerValues(NamedTuple):
@@ -115,8 +116,9 @@ class _Limits(NamedTuple):
 
 def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limits) -> tuple[FloatArray, float]:
     if isinstance(policy, MixturePolicy):
-        parts = [_totals(model, p, gain, limits) for p in policy.policies]
-        total = np.sum([w * t for w, (t, _) in zip(policy.weights, parts, strict=True)], axis=0)
+        drawn = [(w, p) for w, p in zip(policy.weights, policy.policies, strict=True) if w > 0]
+        parts = [_totals(model, p, gain, limits) for _, p in drawn]
+        total = np.sum([w * t for (w, _), (t, _) in zip(drawn, parts, strict=True)], axis=0)
         return total, max(error for _, error in parts)
     if isinstance(policy, RandomPolicy):
         mean: Any = sum(model.transition[1:], start=model.transition[0]) / model.n_actions

@@ -132,6 +132,11 @@ def sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: 
         costly = reached
     else:
         costly[:] = 1.0
+    # What leads to a step that is out of the question is so itself; nothing else may start from infinity.
+    lost = np.isinf(peak).astype(np.float64)
+    while not np.array_equal(reached := np.maximum(lost, worst_follower(lost)), lost):
+        lost = reached
+    peak = np.where(np.isinf(peak), 0.0, peak)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = peak.max(axis=(0, 1), initial=0.0) / (1 - discount)
         sure: FloatArray = np.where(costly > 0, most, 0.0)
@@ -141,7 +146,7 @@ def sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: 
         if settled.all():
             break
         sure = lower
-    return sure
+    return np.where(lost > 0, np.inf, sure)
 
 
 def _reachable(model: CPOMDP) -> BoolArray:

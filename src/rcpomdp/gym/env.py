@@ -25,8 +25,8 @@ class CPOMDPEnv(gymnasium.Env[np.int64, np.int64]):
     """One run of a model, step by step.
 
     ``info`` holds, with an entry per cost: ``cost``, that of the step as it fell out; ``spent``, what the agent had to
-    expect to pay so far, ``W = Σ γ^τ C(b_τ, a_τ)``; ``remaining_budget``, ``d' = (d − C(b, a)) / γ``, which is below 0
-    if and only if `simulate` would count a violation.
+    expect to pay so far, ``W = Σ β^τ C(b_τ, a_τ)``; ``remaining_budget``, ``d' = (d − C(b, a)) / β``, which is below 0
+    if and only if `simulate` would count a violation of the budget. It says nothing of limits for single steps.
 
     Episode j after ``reset(seed=s)`` is run j of ``simulate(..., seed=s)``; ``reset(options={"run": j})`` goes there.
 

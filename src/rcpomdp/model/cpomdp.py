@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -333,14 +333,13 @@ class CPOMDP:
         """The same model from another initial belief, given as a vector or as ``{label: probability}``.
 
         One over the states of a process with a horizon is a belief at its start; one over pairs (state, steps taken)
-        may be at any time, and what is left from there on is a model by itself.
+        may be at any time.
         """
         if self.base is not None and self.horizon is not None:
             if isinstance(belief, Mapping) and all(label in self.base.states for label in belief):
                 return self.without_time().with_initial_belief(belief).with_horizon(self.horizon)
             if not isinstance(belief, Mapping) and np.shape(belief) == (self.base.n_states,):
                 return self.without_time().with_initial_belief(belief).with_horizon(self.horizon)
-            return self._changed(horizon=None, base=None).with_initial_belief(belief)
         if isinstance(belief, Mapping):
             belief = check.belief_vector(belief, self.states)
         vector = check.distribution(belief, self.n_states, "initial belief", self.states)
@@ -378,7 +377,15 @@ class CPOMDP:
 
     def without_time(self) -> CPOMDP:
         """The process that never ends by itself, under the same budget; a model without a horizon is that already."""
-        return self if self.base is None else self.base._changed(budget=self.budget, name=self.name)
+        if self.base is None:
+            return self
+        belief = np.zeros(self.base.n_states)
+        for i in np.flatnonzero(self.initial_belief).tolist():
+            label, time = cast("tuple[Hashable, int]", self.states[i])
+            if time > 0:
+                raise ModelError("the initial belief is of a later time: give the horizon to the model without one")
+            belief[self.base.states.index(label)] = self.initial_belief[i]
+        return self.base._changed(budget=self.budget, initial_belief=belief, name=self.name)
 
     def with_risk(
         self,
@@ -417,7 +424,8 @@ class CPOMDP:
             budget=none,
             step_limit=none,
             costs=Labels((), "cost"),
-            terminal=_absorbing_for_nothing(arrays),
+            terminal=self.terminal | _absorbing_for_nothing(arrays),  # with the time, what is over moves on with it
+            base=None if self.base is None else self.base.scalarised(lam),
         )
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from .cpomdp import CPOMDP
 from .labels import Labels
 
 END = "end"  # with the horizon, the label of the state after the last step
-_MOST_STATES = 50_000_000
+_MOST_STATES, _MOST_STEPS = 50_000_000, 1_000_000
 
 
 class _Timed:
@@ -36,11 +36,11 @@ class _Timed:
 def over_horizon(model: CPOMDP, horizon: int) -> CPOMDP:
     """The product of a model with the time, up to the horizon."""
     m, n, n_actions = model.arrays, model.n_states, model.n_actions
+    if horizon > _MOST_STEPS:
+        raise ModelError(f"horizon is {horizon}, too many steps; the most is {_MOST_STEPS:,}")
     layers = _layers(model, horizon)
     first = np.concatenate([[0], np.cumsum([layer.size for layer in layers])])
     end = int(first[-1])
-    if end > _MOST_STATES:
-        raise ModelError(f"horizon {horizon} makes {end:,} states of {n:,}, too many; the most is {_MOST_STATES:,}")
     state = np.concatenate(layers)
     time = np.repeat(np.arange(horizon), np.diff(first))
     place = [np.full(n, -1, dtype=np.int64) for _ in range(2)]  # of a state in this layer and in the next
@@ -86,7 +86,12 @@ def _layers(model: CPOMDP, horizon: int) -> list[IntArray]:
     """The states that can be met after 0, 1, 2, ... steps, before the horizon."""
     m, n = model.arrays, model.n_states
     layers = [np.flatnonzero(model.initial_belief)]
+    total = 0
     for _ in range(horizon - 1):
+        total += layers[-1].size
+        if total >= _MOST_STATES:
+            many = f"horizon {horizon} makes more than {_MOST_STATES:,} states"
+            raise ModelError(f"{many} of {n:,}, too many: each is met at many times")
         met = np.zeros(n, dtype=bool)
         for a in range(model.n_actions):
             met[_rows(m.t_ptr, m.t_next, m.t_prob, a * n + layers[-1])[1]] = True

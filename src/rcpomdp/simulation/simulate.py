@@ -130,9 +130,10 @@ class Simulation:
         going_on, model = 1.0 - float(self.outcome.ended.mean()), self.model
         if not going_on:
             return 0.0, [0.0] * model.n_costs
-        tail = going_on * model.discount**self.steps / model.fade
+        tail = going_on * model.discount**self.steps * float(np.abs(model.reward).max())
         costs = going_on * model.cost_discount**self.steps * model.most_spent
-        return tail * float(np.abs(model.reward).max()), costs.tolist()
+        endless = model.discount == 1 and np.isinf(model.most_steps)
+        return (np.inf if tail else 0.0) if endless else tail / model.fade, costs.tolist()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row per run, of plain numbers."""

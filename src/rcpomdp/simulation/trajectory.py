@@ -31,8 +31,8 @@ class Step(NamedTuple):
     cost_weight: FloatArray  # [K] β^t
     reward: float  # earned before this step, discounted
     spent: FloatArray  # [K] before this step, W(h_t)
-    paid: FloatArray  # [K] what this step costs, C(b_t, a_t)
-    cost: FloatArray  # [K] what it adds to `spent`, β^t C(b_t, a_t)
+    cost: FloatArray  # [K] what this step adds to it, β^t C(b_t, a_t)
+    paid: FloatArray  # [K] the cost of this step alone, C(b_t, a_t)
 
 
 def trajectory(model: CPOMDP, policy: Policy[Any], steps: int = 20, seed: int = 0, run: int = 0) -> list[Step]:
@@ -69,15 +69,14 @@ def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: F
         paid = np.empty(model.n_costs)
         s_next, o, size = rollout.single_step(m, s, a, u_state, u_observation, *b, acc, touched, states, probs, paid)
         cost = cost_weight * paid
-        yield Step(t, s, b, observation, a, weight, cost_weight, reward, spent, paid, cost)
+        yield Step(t, s, b, observation, a, weight, cost_weight, reward, spent, cost, paid)
         reward, spent, weight = reward + weight * float(model.reward[s, a]), spent + cost, weight * model.discount
         cost_weight = cost_weight * model.cost_discount
         s, observation, b = s_next, o, Belief(states[:size].copy(), probs[:size].copy())
         memory = policy.update(memory, o)
     else:
         t = len(u)
-    nothing = np.zeros(model.n_costs)
-    yield Step(t, s, b, observation, None, weight, cost_weight, reward, spent, nothing, nothing)
+    yield Step(t, s, b, observation, None, weight, cost_weight, reward, spent, *np.zeros((2, model.n_costs)))
 
 
 def checked_action(action: Any, model: CPOMDP, t: int) -> int:

@@ -44,6 +44,14 @@ def worth(
     return simulated_worth(model, policy, deadline, seed)
 
 
+def with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
+    """The result with expected costs by the costs' own discounts; searches keep them discounted as the reward."""
+    if (model.cost_discount == model.discount).all() or result.standard_error is not None:
+        return result
+    _, cost, error = worth(model, result.policy, Clock(None), seed)
+    return replace(result, cost=cost, standard_error=error)
+
+
 def simulated_worth(
     model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST
 ) -> tuple[float, FloatArray, FloatArray]:
@@ -60,11 +68,3 @@ def simulated_worth(
     totals = np.concatenate(rows)
     mean, error = totals.mean(axis=0), totals.std(axis=0, ddof=1) / math.sqrt(len(totals))
     return float(mean[0]), mean[1:], error
-
-
-def with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
-    """The result with expected costs by the costs' own discounts; searches keep them discounted as the reward is."""
-    if (model.cost_discount == model.discount).all() or result.standard_error is not None:
-        return result
-    _, cost, error = worth(model, result.policy, Clock(None), seed)
-    return replace(result, cost=cost, standard_error=error)

@@ -74,8 +74,6 @@ def sarsop(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
-    if goal.name != "reward" and (model.cost_discount != model.discount).any():
-        raise InputError("an objective with costs needs costs that are discounted as the reward is")
     clock = Clock(time_limit)
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
@@ -191,6 +189,11 @@ def _least_cost(model: CPOMDP, name: Hashable, epsilon: float) -> _Goal:
     if not name and model.n_costs > 1:
         raise InputError(f"the model has {model.n_costs} costs; name one, as in 'cost:{model.costs[0]}'")
     k = model.costs.index(name) if name else 0
+    if model.cost_discount[k] != model.discount:
+        raise InputError(
+            f"cost {model.costs[k]!r} is discounted by {model.cost_discount[k]:.12g}, and the least cost is known for "
+            f"those that are discounted as the reward is, by {model.discount:.12g}"
+        )
     largest = float(np.abs(model.reward).max()) / model.fade
     weight = _TIE_BREAK * min(max(epsilon, 1e-9), 1.0) / (largest or 1.0)
     weights = np.zeros(model.n_costs)

@@ -82,7 +82,7 @@ def verify(
         plan set, of which it is checked plan by plan what it earns at least and spends at most
     claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
     most_pairs : of node and belief to walk; what takes more is not verified
-    k : ask for less than the budget in every history: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
+    k : ask for less than the budget in every history: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
         that are yet to fall, or of which a history tells nothing, count by their average
 
     Examples
@@ -98,6 +98,7 @@ def verify(
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     told = _Claims.of(claims or {}, model)
+    model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     one = as_one(model, policy) if isinstance(policy, MixturePolicy) and k is not None else policy
     if isinstance(one, StochasticControllerPolicy):
         found = _stochastic(model, one, k, most_pairs)
@@ -159,6 +160,8 @@ def _stochastic(model: CPOMDP, policy: StochasticControllerPolicy, k: int | None
         walked = Pairs(chain, supports, start)
         if k is None and told[0] is None:
             told = walked.keeps(most_pairs)
+        if told[0] is None:
+            told = walked.keeps_steps(most_pairs)
         low, high = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
         spent.append(low)
         sure.append(high)

@@ -1,4 +1,4 @@
-"""k-admissibility of controllers that draw lots: ``W(h_t) + γ^t V_C(h_t) ≤ ĉ`` at every history with t < k.
+"""k-admissibility of controllers that draw lots: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at every history with t < k.
 
 A history is what was done and seen, not which way a lot fell: after it the policy may be at several nodes. Their
 probabilities follow from the lots, given the actions that were taken, and what is expected is the average over them.

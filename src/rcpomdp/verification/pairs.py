@@ -17,6 +17,7 @@ from .worst import Worst, worst
 _ROUNDS = 20  # of walking and looking what it brought, to tell the worst spending
 _VISITS = 8  # of one pair in one walk
 _ENTRIES = 50_000_000  # states of beliefs that were found and not walked yet
+_TOLD = 100_000  # steps of a history that spends without end
 _SHOWN = 24  # steps of a history that a sentence tells
 
 
@@ -238,7 +239,12 @@ class Pairs:
     def _broken(self, k: int, way: Worst) -> tuple[str, tuple[tuple[str, str], ...]]:
         spent, weight, i = 0.0, 1.0, 0
         steps: list[tuple[str, str]] = []
-        while self.after[i] and spent <= self.limit[k] and len(steps) < 10_000_000:
+        # A circle that costs next to nothing takes too long to tell round by round: one round of it says enough.
+        most = _TOLD + 2 * len(self.node) if np.isinf(way.value[0]) else 10_000_000
+        while self.after[i] and spent <= self.limit[k]:
+            if len(steps) == most:
+                first = self._first_round(way)
+                return f"after {tell(steps[:first])} and so on for ever the policy spends without end", ()
             spent += weight * float(self.here[i][k])
             weight *= float(self.beta[k])
             after = int(way.move[i])
@@ -248,6 +254,15 @@ class Pairs:
         which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
         told = f"after {tell(steps)} the policy has spent {apart(spent, self.model.budget[k])}{which}"
         return told, tuple(steps)
+
+    def _first_round(self, way: Worst) -> int:
+        """Steps from the start to where the worst moves have gone round a circle once."""
+        met: set[int] = set()
+        i = 0
+        while i not in met:
+            met.add(i)
+            i = int(way.move[i])
+        return len(met)
 
     def _step(self, i: int, observation: int) -> tuple[str, str]:
         action = int(self.chain.policy.actions[self.node[i]])

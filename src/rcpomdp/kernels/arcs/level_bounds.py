@@ -316,15 +316,11 @@ def back_up_exact(  # noqa: PLR0912 - as above
                     spent = 0.0
                     for k in range(level_scratch.rest.size):
                         spent += levels.multiplier[j, k] * bounds.cost[i, k, a]
-                    hi, allowance, factor = (
-                        bounds.hi[row_above(store, levels, bounds, child, j), j],
-                        levels.allowance[j],
-                        1.0 / rules.least_discount,
-                    )
+                    hi, allowance = bounds.hi[row_above(store, levels, bounds, child, j), j], levels.allowance[j]
                     for level in range(after.size):
                         to = after[level]
                         if to != NONE:
-                            left = min(allowance[to], (allowance[level] - spent) * factor)
+                            left = min(allowance[to], (allowance[level] - spent) * levels.growth[level])
                             bound[level] = min(bound[level], hi[to] + left)
                 for level in range(after.size):
                     q[level] += p * bound[level]

@@ -27,7 +27,8 @@ class Levels(NamedTuple):
     part_of: IntArray  # [K, L] level of each cost
     multiplier: FloatArray  # [J, K] λ of each relaxation; the first is 0
     cap: FloatArray  # [K] the most that any policy spends, discounted by γ as rewards are
-    allowance: FloatArray  # [J, L] λ·d of a level
+    allowance: FloatArray  # [J, L] λ·d of a level, of each cost no more than its cap
+    growth: FloatArray  # [L] by which an allowance may grow in a step: 1/β, and 1/γ where a cap was all that counted
     floor: FloatArray  # [n_classes*A, K] least cost of an action over a class
     which: IntArray  # [n_classes*A] row of `after`
     after: IntArray  # [., L] level after spending the floor, or NONE if it cannot be afforded

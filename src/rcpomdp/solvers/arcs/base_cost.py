@@ -41,7 +41,7 @@ def without_base_cost(model: CPOMDP) -> tuple[CPOMDP, FloatArray]:
     limit = budget + _INSIDE * tolerance.slack(budget) - total
     is_nothing = np.abs(np.where(np.isfinite(budget), budget, np.inf) - total) <= _ROUNDING * total
     rest = np.where(is_nothing, 0.0, limit / (1 + tolerance.RELATIVE))
-    if (rest < 0).any():
+    if (rest < 0).any() or (model.arrays.step_limit < base).any():  # nothing keeps them, as is seen at once
         return model, np.zeros(model.n_costs)
     beyond = model.cost - base[:, None, None]
     beyond[beyond <= _SAME * base[:, None, None]] = 0.0

@@ -43,6 +43,8 @@ _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-13  # relative change of a policy's totals in a sweep that is none
 _MOST_CELLS = 10_000_000  # beliefs times levels up to which finer levels are worth it
 _SHARE = 0.5  # of a time limit
+_ADDED_UP = 1e-10  # share of a budget that rounding may add up to where nothing is discounted
+_LEAST_SHARE = 1e-6  # of such a budget that a step costs; levels are too coarse for less
 _ROUNDING = 0.1  # share of the tolerance that is for rounding
 _BLINK = 0.05  # seconds between points of the trace
 _MOST_COSTS = 2  # budgets that a grid can have; with more it is too coarse
@@ -210,7 +212,7 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
     mdp = BeliefMDP(
         discount=search.model.discount,
         cost_discount=np.ascontiguousarray(search.model.cost_discount[limited]),
-        snap=min(1e-12, 1e-10 * search.model.fade),
+        snap=min(1e-12, 1e-10 * search.model.fade, _ADDED_UP * _least_share(search.model)),
         reward=np.ascontiguousarray(b.reward[rows]),
         cost=cost,
         first=first,
@@ -256,7 +258,24 @@ def _between(old: Grid, new: Grid) -> tuple[IntArray, IntArray]:
 
 def may_have_few_beliefs(model: CPOMDP) -> bool:
     """True if it is worth a look how many beliefs there are, and iteration would get somewhere."""
-    return model.n_states <= _MOST_STATES and model.discount <= _MOST_DISCOUNT and not model.has_step_limits
+    return (
+        model.n_states <= _MOST_STATES
+        and model.discount <= _MOST_DISCOUNT
+        and not model.has_step_limits
+        and _least_share(model) >= _LEAST_SHARE
+    )
+
+
+def _least_share(model: CPOMDP) -> float:
+    """The least share of its budget that a step costs of what is not discounted, if it costs anything; 1 at most.
+
+    What such a step loses or gains by rounding adds up: as often as it can be paid for.
+    """
+    shares = [1.0]
+    for k in np.flatnonzero((model.cost_discount == 1) & (model.budget > 0) & np.isfinite(model.budget)).tolist():
+        paid = model.cost[k][model.cost[k] > 0]
+        shares.append(float(paid.min(initial=np.inf) / model.budget[k]) if paid.size else 1.0)
+    return min(shares)
 
 
 def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) -> FewBeliefs | None:

@@ -122,7 +122,7 @@ def arcs(
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        return with_expected_costs(found, model, seed)
+        return found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
@@ -213,6 +213,7 @@ def _by_search(
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
+    result = with_expected_costs(result, model, seed)  # of what is followed if nothing better is found
     return replace(result, policy=OnlinePolicy(search, search.best_belief_plan, act_time, epsilon))
 
 
@@ -234,6 +235,8 @@ def _by_kind(
         few = few_beliefs(model, memory_limit, lambda: clock.over)
         if few is not None:
             found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            if found.admissible and (found.sure_cost > model.spending_limit).any():
+                return None, False  # rounding of levels has added up
             return found, found.status != STALLED
     if may_be_noisy(model):
         with clock.stopped():
@@ -354,12 +357,13 @@ def _one_step(model: CPOMDP, seed: int) -> Result:
     """Without a future (γ = 0) the best affordable first action is all there is."""
     b = model.initial_belief
     rewards, costs = b @ model.reward, b @ model.cost  # [A], [K, A]
-    affordable = (costs <= np.asarray(model.spending_limit)[:, None]).all(axis=0)
+    limit = np.minimum(model.spending_limit, model.arrays.step_limit)
+    affordable = (costs <= limit[:, None]).all(axis=0)
     if affordable.any():
         a = int(np.where(affordable, rewards, -np.inf).argmax())
         value = float(rewards[a])
     else:
-        a, value = int((costs / np.maximum(model.spending_limit, 1e-300)[:, None]).max(axis=0).argmin()), -np.inf
+        a, value = int((costs / np.maximum(limit, 1e-300)[:, None]).max(axis=0).argmin()), -np.inf
     return outcome(
         OPTIMAL if affordable.any() else INFEASIBLE,
         [TracePoint(0.0, value, value, 0, 1, model.n_actions)],

@@ -79,7 +79,11 @@ def build_levels(
     for k, v in enumerate(values):
         value[k, : len(v)] = v
     part_of = np.arange(n_levels) // stride[:, None] % count[:, None]  # [K, L]
-    allowance = multipliers @ np.minimum(np.take_along_axis(value, part_of, axis=1), layout.cap[:, None])
+    budgets = np.take_along_axis(value, part_of, axis=1)  # [K, L]
+    allowance = multipliers @ np.minimum(budgets, layout.cap[:, None])
+    # (cap − C)/γ is no less than the cap, as (cap − C)/β may well be.
+    is_capped = (budgets > layout.cap[:, None]).any(axis=0)
+    growth = np.where(is_capped, 1 / graph_search.model.discount, 1 / beta.min(initial=1.0))
     floor = np.ascontiguousarray(np.moveaxis(layout.floor, 0, 2).reshape(-1, n_costs))
     forbidden = (floor > graph_search.model.arrays.step_limit).any(axis=1, keepdims=True)
     spending, which = np.unique(np.where(forbidden, np.inf, floor), axis=0, return_inverse=True)
@@ -91,6 +95,7 @@ def build_levels(
         multiplier=multipliers,
         cap=layout.cap,
         allowance=allowance,
+        growth=growth,
         floor=floor,
         which=np.ascontiguousarray(which.ravel(), dtype=np.int64),
         after=np.empty((len(spending), n_levels), dtype=np.int64),

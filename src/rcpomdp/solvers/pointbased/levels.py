@@ -69,7 +69,7 @@ def undiscounted_levels(budget: float, costs: FloatArray, n: int, extra: FloatAr
     >>> undiscounted_levels(2.0, np.array([0.0, 0.5, 1.0]), 8).tolist()
     [0.0, 0.5, 1.0, 1.5, 2.0, inf]
     """
-    found, paid = np.array([budget]), np.unique(costs[costs > 0])
+    found, paid = np.array([budget]), np.unique(costs[costs > 2 * _SAME * budget])  # less is rounding of a level
     front = found
     while front.size and found.size <= n:
         left = (front[:, None] - paid).ravel()
