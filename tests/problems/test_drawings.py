@@ -87,7 +87,7 @@ def test_ground_is_as_red_as_it_is_believed_loose() -> None:
     for told, p in (("loose", 0.36 / 0.42), ("firm", 0.04 / 0.58)):
         probed = rc.beliefs.update(model, belief, "probe", told)
         ground, rover = [s for s in found.overlay(probed) if not isinstance(s, drawing.Text)]
-        assert ground.strength == pytest.approx(p / 2, abs=1e-5)
+        assert ground.strength == pytest.approx(0.4 * p, abs=1e-5)
         assert (rover.x, rover.y) == (0.5, 2.5)  # type: ignore[union-attr]  # it is a circle
     fallen = rc.beliefs.update(model, belief, "east", "fallen")
     (rover,) = found.overlay(fallen)

@@ -33,7 +33,7 @@ class CliffDrawing:
         shapes.append(Line(0, LANES, LENGTH, LANES, "ink", 1.0, "the edge", 0.06))
         shapes.append(Rect(GOAL[0] - 1, LANES - 1, 1, 1, "goal", 0.25, HOME))
         shapes.append(Text(GOAL[0] - 0.5, LANES - 0.15, HOME, "faint", size=0.2))
-        shapes.append(Text(LENGTH / 2, LANES + _SEA - 0.2, "sea", "faint", size=0.22))
+        shapes.append(Text(LENGTH / 4, LANES + _SEA / 2, "sea", "faint", size=0.22))
         return shapes
 
     def overlay(self, belief: Belief) -> list[Shape]:
@@ -49,8 +49,8 @@ class CliffDrawing:
         if alive > 1e-12:
             p = min(loose / alive, 1.0)
             shown = f"ground: loose with probability {p:.3g}"
-            shapes.append(Rect(0, 0, LENGTH, LANES, "hazard", round(0.5 * p, 6), shown))
-            shapes.append(Text(LENGTH / 2, 0.2, f"loose {p:.0%}", "ink", 1.0, shown, 0.22))
+            shapes.append(Rect(0, 0, LENGTH, LANES, "hazard", round(0.4 * p, 6), shown))
+            shapes.append(Text(LENGTH / 2, LANES + _SEA / 2, f"loose {p:.0%}", "ink", 1.0, shown, 0.22))
         for where, p in place.items():
             if p > 0:
                 x, y = self._spot(where)

@@ -33,8 +33,8 @@ def drone(
     Twelve cells make a grid of four columns and three rows, with the base in the south-west. A hiker is lost in one of
     four fields, with probability 0.1 in (1,3), 0.2 in (3,3), 0.3 in (3,1) and 0.4 in (4,3). The drone flies from cell
     to cell, and always knows where it is. A look sees a hiker who is in the drone's cell with probability 0.8 and
-    nobody who is not there; it pays 10 to have found the hiker. The drone may land anywhere, which ends the run and
-    pays 5 at the base. After 20 steps it is dark, and all is over.
+    nobody who is not there. The drone may land anywhere, which ends the run and pays 10 if the hiker is found and 5 at
+    the base, or both. After 20 steps it is dark, and all is over.
 
     A flight to the next cell and a look drain 1 of the battery each, and to land costs nothing. The battery is not
     discounted: one that holds 12 is good for 12 flights and looks, early or late.
@@ -45,7 +45,7 @@ def drone(
     horizon : steps until it is dark
     p_see : probability that a look finds a hiker who is there
     move_cost, look_cost : what a flight to the next cell and a look drain
-    found_reward : reward of finding the hiker
+    found_reward : reward of landing with the hiker found
     home_reward : reward of landing at the base
     budget : what the battery holds; None is unlimited
 
@@ -77,11 +77,9 @@ def drone(
         cell, hiker = states[state]
         return {f"{place_name(cell)} {FOUND}" if hiker == FOUND else place_name(cell): 1.0}
 
-    def reward(state: str, action: str, after: str) -> float:
+    def reward(state: str, action: str) -> float:
         cell, hiker = states[state]
-        if action == "land":
-            return home_reward if cell == BASE else 0.0
-        return found_reward if action == "look" and hiker != FOUND and after.endswith(FOUND) else 0.0
+        return found_reward * (hiker == FOUND) + home_reward * (cell == BASE) if action == "land" else 0.0
 
     def battery(state: str, action: str) -> float:
         return 0.0 if action == "land" else look_cost if action == "look" else move_cost
