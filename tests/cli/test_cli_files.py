@@ -55,9 +55,12 @@ def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:
     assert "tunnels.pomdp" in run("info", "tunnels.pomdp").out
 
 
+LISTENING = {"name": "listening", "budget": 3.0, "discount": 0.95, "step_limit": None, "largest": 1.0}
+
+
 def test_check_tells_what_a_file_holds(run, here: Path) -> None:
     told = json.loads(run("check", TIGER, "--json").out)
-    assert (told["states"], told["costs"]) == (2, [{"name": "listening", "budget": 3.0, "largest": 1.0}])
+    assert (told["states"], told["costs"]) == (2, [LISTENING])
     assert told["fingerprint"] == rc.load_model(TIGER).fingerprint
     assert "cost 'listening'" in run("check", TIGER).out
     text = "discount: 0 states: 4 actions: 1 observations: 2 start: 0 T: 0 identity T: 0 : 0 0 1 0 0 O: 0 : * 1 0"

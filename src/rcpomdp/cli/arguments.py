@@ -91,7 +91,7 @@ def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
         return problems.make(problem, **given)
     for key in given:
         if key not in TERMS:
-            raise InputError(f"model file {problem!r} takes no parameter {key!r}, but {', '.join(TERMS)}")
+            raise InputError(f"model file {problem!r} takes no parameter {key!r}, only {', '.join(TERMS)}")
     return with_terms(load_model(problem), given)
 
 
