@@ -98,8 +98,14 @@ def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
         (("convert", "tiger", "folder.pomdp"), "cannot write 'folder.pomdp': Is a directory"),
         (("convert", "tiger", "none/x.pomdp"), "cannot write 'none/x.pomdp': No such file or directory"),
         (("convert", "tigre", "x.pomdp"), "unknown problem 'tigre'; did you mean 'tiger'?"),
-        (("solve", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
-        (("info", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
+        (
+            ("solve", TIGER, "-p", "discount=0.5"),
+            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+        ),
+        (
+            ("info", TIGER, "-p", "discount=0.5"),
+            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+        ),
         (("solve", TIGER, "--budget", "1", "--budget", "2"), "budget has length 2, but the model has 1 cost"),
         (("check", "bad.pomdp"), "'bad.pomdp', line 1, column 9: a model needs at least one state (in 'states: 0')"),
     ],
