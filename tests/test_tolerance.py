@@ -98,7 +98,7 @@ def test_the_checker_refuses_a_rare_cost_of_a_budget_of_0() -> None:
     found = rc.verify(model, go)
     assert found.problem == "after go:o0 the policy has spent 5e-10 > 0"
     assert found.history == (("go", "o0"),)
-    assert "at the start the policy expects to spend 1.0" in str(rc.verify(model, go, horizon=3).problem)
+    assert "at the start the policy expects to spend 1.0" in str(rc.verify(model, go, k=3).problem)
     assert rc.verify(model, of_controller(model, go)).problem is not None
     for policy in (stay, of_controller(model, stay)):
         assert rc.verify(model, policy, {"sure_cost": [0.0]}).verified
@@ -124,7 +124,7 @@ def test_one_budget_of_0_is_kept_beside_a_large_one() -> None:
         discount=0.9,
         budget=[0.0, 1e8],
     )
-    assert rc.verify(model, blind(model, 0), horizon=4).verified
+    assert rc.verify(model, blind(model, 0), k=4).verified
     assert rc.verify(model, blind(model, 0)).verified
     assert rc.solve(model, "arcs", time_limit=2).cost[0] == 0
 
@@ -262,7 +262,7 @@ def test_a_verdict_is_the_same_in_any_unit(case: Dense, seed: int, unit: float, 
     model = case.model._changed(arrays=case.model.arrays._replace(reward=np.zeros_like(case.model.reward)))
     policy = random_controller(model, np.random.default_rng(seed))
     other = in_units(model, unit)
-    one, two = rc.verify(model, policy, horizon=horizon), rc.verify(other, policy, horizon=horizon)
+    one, two = rc.verify(model, policy, k=horizon), rc.verify(other, policy, k=horizon)
     assert (two.verified, two.history, two.beliefs) == (one.verified, one.history, one.beliefs)
     np.testing.assert_array_equal(two.spent, unit * one.spent)
     np.testing.assert_array_equal(two.sure_cost, unit * one.sure_cost)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .model import beliefs as beliefs
     from .model.classes import Classes as Classes
     from .model.classes import observability_classes as observability_classes
+    from .model.risk import risk_cost as risk_cost
     from .simulation.simulate import Simulation as Simulation
     from .simulation.simulate import simulate as simulate
     from .solvers import Result as Result
@@ -68,6 +69,7 @@ _HOME = {
     "policy_info": "io",
     "save_model": "io",
     "render": "views.rendering",
+    "risk_cost": "model.risk",
     "save_policy": "io",
     "simulate": "simulation",
     "solve": "solvers",

@@ -47,7 +47,7 @@ def test_the_bounds_hold_the_least_budget_of_brute_force(seed: int) -> None:
 def test_a_plan_by_classes_surely_costs_what_it_says(seed: int) -> None:
     """The plan as a controller, checked by `rc.verify`, which shares no code with it."""
     case = random_case(seed)
-    model, plan = case.model, class_plan(case.model, case.model.discount)
+    model, plan = case.model, class_plan(case.model)
     successors = np.zeros((len(plan.action), model.n_observations), dtype=np.int64)
     for c, a in enumerate(plan.action):
         for s in np.flatnonzero(plan.class_of == c):

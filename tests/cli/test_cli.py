@@ -130,7 +130,7 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
             ["info", "tiger", "-p", "accuracy=x"],
             "parameter 'accuracy' of problem 'tiger' must be a number, not 'x'",
         ),
-        (["info", "tiger", "-p", "discount=1"], "discount is 1.0, outside [0, 1)"),
+        (["info", "tiger", "-p", "discount=2"], "discount is 2.0, outside [0, 1]"),
         (["info", "tiger", "-p", "budget=-1"], "budget of 'cost' is -1, below 0"),
         (["info", "rs-5-7", "-p", "budget=2"], "budget is 2, but without costs it must be None"),
         (

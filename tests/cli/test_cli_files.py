@@ -55,9 +55,12 @@ def test_info_describes_a_file_as_it_does_a_problem(run, here: Path) -> None:
     assert "tunnels.pomdp" in run("info", "tunnels.pomdp").out
 
 
+LISTENING = {"name": "listening", "budget": 3.0, "discount": 0.95, "step_limit": None, "largest": 1.0}
+
+
 def test_check_tells_what_a_file_holds(run, here: Path) -> None:
     told = json.loads(run("check", TIGER, "--json").out)
-    assert (told["states"], told["costs"]) == (2, [{"name": "listening", "budget": 3.0, "largest": 1.0}])
+    assert (told["states"], told["costs"]) == (2, [LISTENING])
     assert told["fingerprint"] == rc.load_model(TIGER).fingerprint
     assert "cost 'listening'" in run("check", TIGER).out
     text = "discount: 0 states: 4 actions: 1 observations: 2 start: 0 T: 0 identity T: 0 : 0 0 1 0 0 O: 0 : * 1 0"
@@ -95,8 +98,14 @@ def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
         (("convert", "tiger", "folder.pomdp"), "cannot write 'folder.pomdp': Is a directory"),
         (("convert", "tiger", "none/x.pomdp"), "cannot write 'none/x.pomdp': No such file or directory"),
         (("convert", "tigre", "x.pomdp"), "unknown problem 'tigre'; did you mean 'tiger'?"),
-        (("solve", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
-        (("info", TIGER, "-p", "discount=0.5"), f"model file {TIGER!r} takes no parameters"),
+        (
+            ("solve", TIGER, "-p", "discount=0.5"),
+            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+        ),
+        (
+            ("info", TIGER, "-p", "discount=0.5"),
+            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+        ),
         (("solve", TIGER, "--budget", "1", "--budget", "2"), "budget has length 2, but the model has 1 cost"),
         (("check", "bad.pomdp"), "'bad.pomdp', line 1, column 9: a model needs at least one state (in 'states: 0')"),
     ],

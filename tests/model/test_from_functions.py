@@ -512,7 +512,7 @@ MALFORMED = [
     ({"states": 3}, "state labels are 3, not a list"),
     ({"states": ["left", "left"]}, "state 'left' is declared twice"),
     ({"terminal": lambda s: True}, "every state is terminal, so an initial belief must be given"),
-    ({"discount": 1.0}, "discount is 1.0, outside [0, 1)"),
+    ({"discount": 1.5}, "discount is 1.5, outside [0, 1]"),
     ({"budget": 1.0}, "budget has length 1, but the model has 0 costs"),
     ({"cost": lambda s, a: [1, 2], "costs": ["fuel"]}, "1 cost label given for 2 costs"),
 ]

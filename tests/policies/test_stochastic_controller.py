@@ -48,7 +48,7 @@ def test_it_is_evaluated_and_verified_as_by_a_dense_solve(case: Dense, seed: int
     again = rc.verify(case.model, policy)
     np.testing.assert_allclose([again.reward, *again.cost], expected, atol=1e-8)
     assert (again.cost <= again.sure_cost + 1e-8).all()
-    assert rc.verify(case.model, policy, horizon=1).verified == bool((expected[1:] <= case.model.spending_limit).all())
+    assert rc.verify(case.model, policy, k=1).verified == bool((expected[1:] <= case.model.spending_limit).all())
 
 
 @SETTINGS
@@ -104,20 +104,20 @@ def test_a_horizon_is_checked_history_by_history(case: Dense, seed: int) -> None
     walk(spread(first), model.initial_belief, np.zeros(model.n_costs), 0)
     for factor in (1 - 1e-6, 1 + 1e-6):
         other = model.with_budget(worst * factor)
-        assert rc.verify(other, policy, horizon=k).verified == (factor > 1 or not worst.any())
+        assert rc.verify(other, policy, k=k).verified == (factor > 1 or not worst.any())
 
 
 def test_a_mixture_keeps_its_average_at_the_start() -> None:
     """One of its policies spends more than the budget, which only k = 1 forgives."""
     model = TIGER.with_budget(3)
     both = MixturePolicy([blind(model, "listen"), blind(model, "open-left")], [0.7, 0.3])
-    assert rc.verify(model, both, horizon=1).verified  # 0.7 · 4
-    found = rc.verify(model, both, horizon=2)
+    assert rc.verify(model, both, k=1).verified  # 0.7 · 4
+    found = rc.verify(model, both, k=2)
     assert found.problem == "after listen:hear-left the policy expects to spend 4 > 3 in all"
     assert not rc.verify(model, both).verified
     nested = MixturePolicy([both, blind(model, "open-left")], [0.5, 0.5])
-    assert rc.verify(model.with_budget(1.4), nested, horizon=1).verified
-    assert not rc.verify(model.with_budget(1.39), nested, horizon=1).verified
+    assert rc.verify(model.with_budget(1.4), nested, k=1).verified
+    assert not rc.verify(model.with_budget(1.39), nested, k=1).verified
 
 
 def lot(weights: Any = (0.25, 0.75), nodes: Any = (0, 1), start: int = 2) -> StochasticControllerPolicy:

@@ -19,7 +19,7 @@ def drawn(name: str) -> tuple[rc.CPOMDP, drawing.Drawing]:
     return model, found
 
 
-@pytest.mark.parametrize("name", ["tunnels", "rocksample", "crs-5-7", "rs-7-8"])
+@pytest.mark.parametrize("name", ["tunnels", "rocksample", "crs-5-7", "rs-7-8", "drone", "cliff"])
 def test_all_shapes_lie_inside_and_have_a_colour(name: str) -> None:
     model, found = drawn(name)
     belief = rc.beliefs.initial(model)
@@ -57,6 +57,41 @@ def test_rocky_tunnels_are_as_red_as_believed() -> None:
     seen = rc.beliefs.update(model, belief, "forward", "clear-2")
     texts = [s.text for s in found.overlay(seen) if isinstance(s, drawing.Text)]
     assert texts == ["rocky 80%", f"rocky {0.4 * 0.2 / (0.4 * 0.2 + 0.6 * 0.8):.0%}"]
+
+
+def test_fields_are_as_green_as_the_hiker_is_likely_there() -> None:
+    model, found = drawn("drone")
+    belief = rc.beliefs.initial(model)
+
+    def fields(belief: rc.beliefs.Belief) -> dict[tuple[float, float], float]:
+        greens = [s for s in found.overlay(belief) if isinstance(s, drawing.Rect)]
+        return {(s.x + 0.42, s.y + 0.42): s.strength / 0.7 for s in greens}
+
+    expected = {(0.5, 0.5): 0.1, (2.5, 0.5): 0.2, (2.5, 2.5): 0.3, (3.5, 0.5): 0.4}
+    assert fields(belief) == pytest.approx(expected, abs=1e-5)
+    for there in ("(2,1)", "(3,1)"):
+        belief = rc.beliefs.update(model, belief, "east", there)
+    missed = rc.beliefs.update(model, belief, "look", "(3,1)")
+    assert fields(missed)[2.5, 2.5] == pytest.approx(0.06 / 0.76, abs=1e-5)
+    seen = rc.beliefs.update(model, belief, "look", "(3,1) found")
+    assert fields(seen) == {}
+    assert [s.text for s in found.overlay(seen) if isinstance(s, drawing.Text)] == ["found"]
+    landed = rc.beliefs.update(model, seen, "land", "landed")
+    (drone,) = [s for s in found.overlay(landed) if isinstance(s, drawing.Circle)]
+    assert drone.x > 4
+
+
+def test_ground_is_as_red_as_it_is_believed_loose() -> None:
+    model, found = drawn("cliff")
+    belief = rc.beliefs.initial(model)
+    for told, p in (("loose", 0.36 / 0.42), ("firm", 0.04 / 0.58)):
+        probed = rc.beliefs.update(model, belief, "probe", told)
+        ground, rover = [s for s in found.overlay(probed) if not isinstance(s, drawing.Text)]
+        assert ground.strength == pytest.approx(0.4 * p, abs=1e-5)
+        assert (rover.x, rover.y) == (0.5, 2.5)  # type: ignore[union-attr]  # it is a circle
+    fallen = rc.beliefs.update(model, belief, "east", "fallen")
+    (rover,) = found.overlay(fallen)
+    assert rover.y > 3  # type: ignore[union-attr]
 
 
 def test_problems_without_a_drawing_have_none_and_bad_hooks_are_named() -> None:

@@ -20,6 +20,7 @@ BUILT_IN = [
     *("cheese-maze", "maze20", "query-s3", "mini-hall"),
     *("hallway", "hallway2", "tiger-grid", "tag", "bridge-repair"),
     *("warehouse", "patrol", "assembly-line", "delivery", "sample-return", "clinic"),
+    *("drone", "remission", "cliff"),
 ]
 
 

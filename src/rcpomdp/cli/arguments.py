@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import problems
 from ..errors import InputError, ProblemError
+from ..problems.registry import TERMS, with_terms
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -88,9 +89,10 @@ def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
 
     if not is_model_file(problem):
         return problems.make(problem, **given)
-    if given:
-        raise InputError(f"model file {problem!r} takes no parameters")
-    return load_model(problem)
+    for key in given:
+        if key not in TERMS:
+            raise InputError(f"model file {problem!r} takes no parameter {key!r}, only {', '.join(TERMS)}")
+    return with_terms(load_model(problem), given)
 
 
 def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:

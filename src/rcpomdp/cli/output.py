@@ -103,11 +103,18 @@ def model_facts(model: CPOMDP) -> dict[str, Any]:
         "actions": [str(a) for a in model.actions],
         "observations": [str(o) for o in model.observations],
         "discount": model.discount,
+        "horizon": model.horizon,
         "initial_support": int((model.initial_belief > 0).sum()),
         "reward_range": [float(model.reward.min()), float(model.reward.max())],
         "costs": [
-            {"name": str(name), "budget": finite(budget), "largest": float(cost.max())}
-            for name, budget, cost in zip(model.costs, model.budget, model.cost, strict=True)
+            {
+                "name": str(name),
+                "budget": finite(model.budget[k]),
+                "discount": float(model.cost_discount[k]),
+                "step_limit": finite(model.step_limit[k]),
+                "largest": float(model.cost[k].max()),
+            }
+            for k, name in enumerate(model.costs)
         ],
         "transitions": int(model.arrays.t_prob.size),
         "observation_entries": int(model.arrays.z_prob.size),

@@ -36,6 +36,9 @@ def _solve(
             help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given.",
         ),
     ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="Steps after which the process is over, as -p horizon=STEPS.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
     time_limit: Annotated[
         float | None,
@@ -59,6 +62,8 @@ def _solve(
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem: bounds on the optimum, and a policy."""
+    if horizon is not None:
+        param = [*(param or []), f"horizon={horizon}"]
     model = arguments.model(problem, param, budget)
     announce_compilation()
     from ..io.atomic import check_writable

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -332,11 +332,36 @@ class CPOMDP:
         return self._changed(budget=check.budget_vector(budget, self.costs))
 
     def with_initial_belief(self, belief: Any) -> CPOMDP:
-        """The same model from another initial belief, given as a vector or as ``{label: probability}``."""
+        """The same model from another initial belief, given as a vector or as ``{label: probability}``.
+
+        One over the states of a process with a horizon is a belief at its start; one over pairs (state, steps taken)
+        may be at any time.
+        """
+        if self.base is not None and self.horizon is not None:
+            if isinstance(belief, Mapping) and all(label in self.base.states for label in belief):
+                return self.without_time().with_initial_belief(belief).with_horizon(self.horizon)
+            if not isinstance(belief, Mapping) and np.shape(belief) == (self.base.n_states,):
+                return self.without_time().with_initial_belief(belief).with_horizon(self.horizon)
         if isinstance(belief, Mapping):
             belief = check.belief_vector(belief, self.states)
         vector = check.distribution(belief, self.n_states, "initial belief", self.states)
         return self._changed(initial_belief=vector)
+
+    def with_cost_discount(self, cost_discount: Any) -> CPOMDP:
+        """The same model with other discounts of its costs; None is γ.
+
+        >>> import rcpomdp as rc
+        >>> rc.problems.make("tiger").with_cost_discount(1).cost_discount
+        array([1.])
+        """
+        beta = check.cost_discounts(cost_discount, self.costs, self.discount)
+        return self._with_terms(arrays=self.arrays._replace(cost_discount=beta))
+
+    def with_step_limit(self, step_limit: Any) -> CPOMDP:
+        """The same model with other limits of single steps; None is unlimited."""
+        limit = check.step_limits(step_limit, self.costs)
+        arrays = self.arrays._replace(step_limit=tolerance.spending_limit(limit))
+        return self._with_terms(arrays=arrays, step_limit=limit)
 
     def with_horizon(self, horizon: int) -> CPOMDP:
         """The same process, over after so many steps; its states are pairs (state, steps taken).
@@ -350,7 +375,41 @@ class CPOMDP:
         """
         from .horizon import over_horizon
 
-        return over_horizon(self if self.base is None else self._without_time(), check.check_horizon(horizon))
+        return over_horizon(self.without_time(), check.check_horizon(horizon))
+
+    def without_time(self) -> CPOMDP:
+        """The process that never ends by itself, under the same budget; a model without a horizon is that already."""
+        if self.base is None:
+            return self
+        belief = np.zeros(self.base.n_states)
+        for i in np.flatnonzero(self.initial_belief).tolist():
+            label, time = cast("tuple[Hashable, int]", self.states[i])
+            if time > 0:
+                raise ModelError("the initial belief is of a later time: give the horizon to the model without one")
+            belief[self.base.states.index(label)] = self.initial_belief[i]
+        return self.base._changed(budget=self.budget, initial_belief=belief, name=self.name)
+
+    def with_risk(
+        self,
+        failures: Iterable[Hashable] | BoolArray | Callable[[Any], bool],
+        budget: float | None = None,
+        name: Hashable = "risk",
+        *,
+        step_limit: float | None = None,
+    ) -> CPOMDP:
+        """The same model with one more cost, the probability of failing, which is not discounted (`risk_cost`).
+
+        Parameters
+        ----------
+        failures : labels of states, a mask over them, or a predicate of labels; no action may lead out of them
+        budget : the most risk that may be taken along a history, which bounds the probability of ever failing; None
+            is unlimited
+        name : label of the cost
+        step_limit : the most risk that a single step may take; None is unlimited
+        """
+        from .risk import with_risk
+
+        return with_risk(self, failures, budget, name, step_limit)
 
     def scalarised(self, weights: Any) -> CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
@@ -395,17 +454,13 @@ class CPOMDP:
 
     # Inside
 
-    def _without_time(self) -> CPOMDP:
-        """The process without the time, under the budget and from the initial belief of the model itself."""
-        assert self.base is not None
-        belief = np.zeros(self.base.n_states)
-        for i in np.flatnonzero(self.initial_belief).tolist():
-            pair: Any = self.states[i]
-            label, time = pair
-            if time > 0:
-                raise ModelError("the initial belief is of a later time: give the horizon to the model without one")
-            belief[self.base.states.index(label)] = self.initial_belief[i]
-        return self.base._changed(budget=self.budget, initial_belief=belief, name=self.name)
+    def _with_terms(self, arrays: ModelArrays, **fields: Any) -> CPOMDP:
+        """The model with other terms of its costs, and the process without the time alike."""
+        base = self.base
+        if base is not None:
+            of_base = base.arrays._replace(cost_discount=arrays.cost_discount, step_limit=arrays.step_limit)
+            base = base._changed(arrays=of_base, **fields)
+        return self._changed(arrays=arrays, base=base, **fields)
 
     def _set(self, **fields: Any) -> None:
         """Write fields past the freeze, and lock the arrays among them."""

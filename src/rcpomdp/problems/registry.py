@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "rcpomdp.problems"
 REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
+TERMS = ("cost_discount", "step_limit", "horizon")  # parameters of every model, whoever built it
 
 
 class Parameter(NamedTuple):
@@ -92,6 +93,7 @@ class Problem:
     def make(self, /, **params: Any) -> CPOMDP:
         """Build the model; `params` take the place of the defaults."""
         known = self.parameters
+        terms = {key: params.pop(key) for key in TERMS if key in params and key not in known}
         for key, value in params.items():
             if key not in known:
                 hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
@@ -108,7 +110,7 @@ class Problem:
 
         if not isinstance(model, CPOMDP):
             raise ProblemError(f"problem {self.name!r} built {model!r}, which is not a CPOMDP")
-        return model
+        return with_terms(model, terms)
 
     def draw(self, model: CPOMDP) -> Drawing | None:
         """The drawing of a model that this problem built; None if it has none."""
@@ -124,6 +126,17 @@ class Problem:
         if not isinstance(drawn, Drawing):
             raise ProblemError(f"problem {self.name!r} is drawn by {drawn!r}, which is no Drawing")
         return drawn
+
+
+def with_terms(model: CPOMDP, terms: Mapping[str, Any]) -> CPOMDP:
+    """A model with some of `TERMS`."""
+    if "cost_discount" in terms:
+        model = model.with_cost_discount(terms["cost_discount"])
+    if "step_limit" in terms:
+        model = model.with_step_limit(terms["step_limit"])
+    if terms.get("horizon") is not None:
+        model = model.with_horizon(terms["horizon"])
+    return model
 
 
 _ROCK_DRAWING = f"{__package__}.rocksample_drawing:RockSampleDrawing"
@@ -254,6 +267,26 @@ _BUILT_IN = {
             "A patient is to be cured, and toxicity, radiation and blood taken are metered.",
             f"{__package__}.clinic:clinic",
             sizes=(17, 5, 7),
+        ),
+        Problem(
+            "drone",
+            "A drone looks for a hiker until it is dark, and has one battery to search and to fly home.",
+            f"{__package__}.drone:drone",
+            sizes=(1048, 6, 25),
+            drawing=f"{__package__}.drone_drawing:DroneDrawing",
+        ),
+        Problem(
+            "remission",
+            "A tumour may come back unseen, and a patient bears so many scans and doses in a lifetime.",
+            f"{__package__}.remission:remission",
+            sizes=(4, 3, 4),
+        ),
+        Problem(
+            "cliff",
+            "A rover goes home along a cliff whose ground may be loose, and the risk of falling is metered.",
+            f"{__package__}.cliff:cliff",
+            sizes=(36, 4, 21),
+            drawing=f"{__package__}.cliff_drawing:CliffDrawing",
         ),
     )
 }

@@ -17,7 +17,6 @@ import numpy as np
 
 from .._types import AnyArray, FloatArray, IntArray
 from ..model import CPOMDP
-from ..model.endings import adding_up
 from ..policies import PlanSetPolicy
 from .chain import entries
 from .worst import EPS
@@ -71,7 +70,8 @@ class _Check:
         dearest = np.zeros(self.model.n_costs)  # a step can cost, whatever is done
         for a in np.unique(policy.actions).tolist():
             dearest = np.maximum(dearest, self.model.cost[:, :, a].max(axis=1))
-        most = adding_up(dearest, self.model.cost_fade)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = np.where(dearest > 0, dearest / self.model.cost_fade, 0.0)
         for k in self.limited.tolist():
             left = max(float(policy.budget[k]) * (1 + _COST_ROUNDING), float(policy.sure_cost[start, k]))
             most[k] = min(most[k], left * (1 + self.blurred + self._rounding(k, left)))

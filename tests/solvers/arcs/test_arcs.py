@@ -603,7 +603,9 @@ def test_level_maps_round_up_and_no_further(seed: int) -> None:
     spending = np.ascontiguousarray(spending)
     n_levels = levels.part_of.shape[1]
     out = np.full((len(spending), n_levels), -7, dtype=np.int64)
-    list_maps(levels, spending, gamma, np.empty((n_costs, levels.value.shape[1]), dtype=np.int64), out)
+    list_maps(
+        levels, spending, np.full(n_costs, gamma), np.empty((n_costs, levels.value.shape[1]), dtype=np.int64), out
+    )
     kept = 0
     for c, row in zip(spending, out, strict=True):
         for level, after in enumerate(row):

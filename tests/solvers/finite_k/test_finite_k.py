@@ -40,7 +40,7 @@ def check(case: Layered, model: rc.CPOMDP, k: int, result: Result) -> None:
         assert point.upper >= low - 1e-6
     assert (result.status == "infeasible") == (result.upper == -np.inf)
     if result.lower > -np.inf:
-        found = rc.verify(model, result.policy, result.claims(model), horizon=k)
+        found = rc.verify(model, result.policy, result.claims(model), k=k)
         assert found.problem is None
         assert found.reward >= result.lower - 1e-9
 
@@ -104,7 +104,7 @@ def test_from_the_c_pomdp_to_the_rc_pomdp(name: str, budget: float, values: dict
         assert result.status == "optimal"
         assert result.lower - 1e-3 <= value <= result.upper + 1e-3
         assert result.gap <= 1e-3
-        assert rc.verify(model, result.policy, result.claims(model), horizon=k).verified
+        assert rc.verify(model, result.policy, result.claims(model), k=k).verified
 
 
 # The policy
@@ -133,7 +133,7 @@ def test_the_policy_is_evaluated_simulated_saved_and_verified(tmp_path: Path, ru
     )
     told = run("verify", path)  # by the k that the file claims
     assert (told.code, told.out.splitlines()[0]) == (0, "VERIFIED at histories shorter than 3")
-    told = run("verify", path, "--horizon", "9")
+    told = run("verify", path, "--k", "9")
     assert told.code == 1
     assert told.out.startswith("NOT VERIFIED at histories shorter than 9: after ")
     written = rc.explore(loaded, model, tmp_path / "tiger.html", most_nodes=50)
@@ -159,7 +159,7 @@ def test_no_lot_is_drawn_before_the_last_history() -> None:
 
 def test_sure_costs_are_those_of_every_draw() -> None:
     model, result = tiger()
-    found = rc.verify(model, result.policy, horizon=3)
+    found = rc.verify(model, result.policy, k=3)
     assert found.spent[0] <= result.sure_cost[0] + 1e-9
     assert not rc.verify(model, result.policy).verified  # some histories spend more than the budget
 
@@ -184,7 +184,7 @@ def test_progress_and_interrupts() -> None:
     assert result.lower <= 1.01584
     assert result.upper >= 1.01583
     if result.lower > -np.inf:
-        assert rc.verify(model, result.policy, horizon=8).verified
+        assert rc.verify(model, result.policy, k=8).verified
 
 
 def test_time_and_memory_run_out() -> None:
@@ -230,7 +230,7 @@ def test_k_on_the_command_line(run: Callable[..., Any]) -> None:
 def test_what_is_for_every_history_goes_without_k() -> None:
     model = rc.problems.make("ce")
     for more in ({"variant": "paper"}, {"options": {}}, {"act_time": 0.1}):
-        with pytest.raises(rc.InputError, match="^a finite k goes without variant, options and act_time"):
+        with pytest.raises(rc.InputError, match="^a finite k goes without variant, switches and act_time"):
             rc.solve(model, "arcs", k=2, **more)
 
 

@@ -89,8 +89,8 @@ class Body(Statements):
     def _read_discount(self) -> None:
         self._begin(self.discount is None)
         self.discount = self.number(REAL, "discount")
-        if not 0 <= self.discount < 1:
-            self.words.error(f"discount {self.discount!r} is outside [0, 1)")
+        if not 0 <= self.discount <= 1:
+            self.words.error(f"discount {self.discount!r} is outside [0, 1]")
 
     def _read_values(self) -> None:
         self._begin(self.negated is None)

@@ -1,8 +1,8 @@
 """Pragmas: lines that begin with ``#!``, comments to other programs, with what `.pomdp` has no statement for.
 
-Costs (``costs``, ``budget``, ``C[k]``), labels of any kind (``states``, ``actions``, ``observations``), terminal states
-(``terminal``), the model's ``name``, and marks of the first and the last line, by which a file that was cut short is
-told (docs/formats.md).
+Costs (``costs``, ``budget``, ``cost_discount``, ``step_limit``, ``C[k]``), the ``horizon``, labels of any kind
+(``states``, ``actions``, ``observations``), terminal states (``terminal``), the model's ``name``, and marks of the
+first and the last line, by which a file that was cut short is told (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -23,9 +23,22 @@ from .tokens import Words, number, text
 
 VERSION = 1
 _LISTS = ("states", "actions", "observations")
-_KEYWORDS = ("rcpomdp", "name", *_LISTS, "terminal", "costs", "budget", "C[0]", "end")
+_KEYWORDS = (
+    "rcpomdp",
+    "name",
+    *_LISTS,
+    "terminal",
+    "costs",
+    "budget",
+    "cost_discount",
+    "step_limit",
+    "horizon",
+    "C[0]",
+    "end",
+)
 _COST = re.compile(rb"C\[([^\[\]]+)\]")
 DEEPEST = 8  # tuples in tuples
+_LONGEST_HORIZON = 9  # digits
 
 
 class Pragmas:
@@ -39,6 +52,9 @@ class Pragmas:
         self.cost_labels: list[Hashable] | None = None
         self.costs: list[Values] = []
         self.budget: list[float] | None = None
+        self.cost_discount: list[float] | None = None
+        self.step_limit: list[float] | None = None
+        self.horizon: int | None = None
         self._costs: Declared | None = None
         self._seen: set[str] = set()
 
@@ -120,20 +136,40 @@ class Pragmas:
         self.costs = [Values(sizes[0], sizes[1], sizes[2], f"C[{k}]") for k in range(count)]
 
     def _read_budget(self) -> None:
+        self.budget = self._per_cost("budget", "budget")
+
+    def _read_cost_discount(self) -> None:
+        self.cost_discount = self._per_cost("cost_discount", "cost discount")
+        for value in self.cost_discount:
+            if value > 1:
+                self._words.error(f"cost discount {value:.12g} is above 1")
+
+    def _read_step_limit(self) -> None:
+        self.step_limit = self._per_cost("step_limit", "step limit")
+
+    def _read_horizon(self) -> None:
+        word = self._words.take()
+        if not word.isdigit() or len(word) > _LONGEST_HORIZON or int(word) < 1:
+            self._words.error(f"the horizon is {text(word)!r}, not a number of steps")
+        self.horizon = int(word)
+
+    def _per_cost(self, keyword: str, what: str) -> list[float]:
+        """A number of at least 0 for each cost."""
         if self._costs is None:
-            self._words.error("'budget' comes before 'costs'")
-        self.budget = []
+            self._words.error(f"{keyword!r} comes before 'costs'")
+        values: list[float] = []
         for k in range(self._costs.size):
             word = self._words.peek()
             value = float("inf") if word == b"inf" else number(word)
             if value is None:
-                self._from.fail_ahead(f"expected budget {k + 1} of {self._costs.size}, a number or 'inf'")
+                self._from.fail_ahead(f"expected {what} {k + 1} of {self._costs.size}, a number or 'inf'")
             self._words.take()
             if value < 0:
-                self._words.error(f"budget {value:.12g} is below 0")
+                self._words.error(f"{what} {value:.12g} is below 0")
             if word != b"inf" and value == float("inf"):
-                self._words.error(f"budget {text(word)!r} is too large; write 'inf' for unlimited")
-            self.budget.append(value)
+                self._words.error(f"{what} {text(word)!r} is too large; write 'inf' for unlimited")
+            values.append(value)
+        return values
 
     def _read_cost(self, word: bytes) -> None:
         if self._costs is None:

@@ -81,6 +81,9 @@ def _model(body: Body, pragmas: Pragmas) -> CPOMDP:
         cost=np.stack(costs) if costs else None,
         costs=pragmas.cost_labels if costs else None,
         budget=pragmas.budget,
+        cost_discount=pragmas.cost_discount,
+        step_limit=pragmas.step_limit,
+        horizon=pragmas.horizon,
         terminal=pragmas.terminal,
         **fixed,
     )

@@ -31,7 +31,7 @@ _LINE = 100  # characters of a line of names or labels
 
 def write_pomdp(path: str | os.PathLike[str], model: CPOMDP) -> None:
     """Write a model; the file appears whole or not at all."""
-    _check_size(model)
+    _check_size(model.base or model)
     with whole_file(path) as file:
         for text in lines(model):
             file.write(text.encode())
@@ -52,7 +52,8 @@ def _check_size(model: CPOMDP) -> None:
 
 
 def lines(model: CPOMDP) -> Iterator[str]:
-    """The lines of the file, several at a time where they are alike."""
+    """The lines of the file, several at a time where they are alike; the process without the time, and the horizon."""
+    horizon, model = model.horizon, model.without_time()
     states, actions, observations = (_Shown(labels, letter) for labels, letter in _kinds(model))
     yield f"#! rcpomdp: {VERSION}"
     if model.name:
@@ -67,6 +68,12 @@ def lines(model: CPOMDP) -> Iterator[str]:
     if model.n_costs:
         yield f"#! costs: {model.n_costs} {_cost_names(model.costs)}"
         yield f"#! budget: {' '.join(map(_number, model.budget.tolist()))}"
+        if (model.cost_discount != model.discount).any():
+            yield f"#! cost_discount: {' '.join(map(_number, model.cost_discount.tolist()))}"
+        if model.has_step_limits:
+            yield f"#! step_limit: {' '.join(map(_number, model.step_limit.tolist()))}"
+    if horizon is not None:
+        yield f"#! horizon: {horizon}"
     yield ""
     yield from _start(model.initial_belief, states)
     for keyword, matrices, columns in (("T", model.transition, states), ("O", model.observation, observations)):

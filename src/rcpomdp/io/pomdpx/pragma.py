@@ -8,6 +8,7 @@
     <?rcpomdp-end?>
 
 The first, before the root element, holds JSON: the name of the model, its costs with their budgets (null is unlimited),
+if they have some their discounts and step limits ("cost_discount", "step_limit"), the "horizon" if there is one,
 and the labels that are no words of the format ("states", "actions", "observations"). Each of the costs' holds the index
 of a cost and of an action, then pairs of a state's index and the cost there; a cost that is not given is 0. A file that
 has the first and not the last was cut short. They hold no ">", at which simple parsers would end them.
@@ -35,7 +36,8 @@ TARGET, COST_TARGET, END_TARGET = "rcpomdp", "rcpomdp-cost", "rcpomdp-end"
 VERSION = 1
 _KINDS = {"states": "state", "actions": "action", "observations": "observation"}
 _TARGETS = (TARGET, COST_TARGET, END_TARGET)
-_KEYS = ("version", "name", *_KINDS, "costs", "budget")
+_PER_COST = ("budget", "cost_discount", "step_limit")
+_KEYS = ("version", "name", *_KINDS, "costs", *_PER_COST, "horizon")
 _PAIRS = 500  # in one instruction: parsers hold an instruction whole
 MOST_NUMBERS = 50_000_000  # of all costs
 
@@ -86,8 +88,9 @@ class Pragma:
         for key in head:
             if key not in _KEYS:
                 raise refuse(line, f"<?{TARGET} ...?> has no key {brief(key)}{nearest(key, _KEYS)}")
-        if "budget" in head and "costs" not in head:
-            raise refuse(line, "there are budgets, but no costs")
+        for key in _PER_COST:
+            if key in head and "costs" not in head:
+                raise refuse(line, f"there are {key.replace('_', ' ')}s, but no costs")
         self._head, self._head_line = head, line
 
     def extras(self, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -102,12 +105,16 @@ class Pragma:
             if not isinstance(head["name"], str):
                 raise refuse(line, "the name of the model is not text")
             found["name"] = head["name"]
+        if "horizon" in head:
+            found["horizon"] = _steps(head["horizon"], line)
         for key, kind in _KINDS.items():
             if key in head:
                 found[key] = _labels(head[key], kind, len(arrays[key]), line)
         if "costs" in head:
             found["costs"] = names = _labels(head["costs"], "cost", None, line)
-            found["budget"] = _budget(head.get("budget"), names, line)
+            found["budget"] = _per_cost(head.get("budget"), "budget", names, line)
+            terms = [key for key in _PER_COST[1:] if key in head]
+            found |= {key: _per_cost(head[key], key.replace("_", " "), names, line) for key in terms}
             if names:
                 n, m = arrays["reward"].shape
                 if len(names) * n * m > MOST_NUMBERS:
@@ -150,16 +157,22 @@ def _labels(given: Any, kind: str, size: int | None, line: int) -> list[str]:
     return given
 
 
-def _budget(given: Any, names: Sequence[str], line: int) -> list[float | None]:
-    if not isinstance(given, list) or len(given) != len(names):
-        raise refuse(line, "there is not one budget for each cost")
-    for value in given:
-        if value is not None and (type(value) not in (int, float) or not 0 <= value <= sys.float_info.max):
-            raise refuse(line, f"budget {brief(str(value))} is not a finite number of at least 0")
+def _steps(given: Any, line: int) -> int:
+    if type(given) is not int or given < 1:
+        raise refuse(line, "the horizon is not a number of steps")
     return given
 
 
-def in_front(model: CPOMDP, labels: Mapping[str, Sequence[str]]) -> str:
+def _per_cost(given: Any, what: str, names: Sequence[str], line: int) -> list[float | None]:
+    if not isinstance(given, list) or len(given) != len(names):
+        raise refuse(line, f"there is not one {what} for each cost")
+    for value in given:
+        if value is not None and (type(value) not in (int, float) or not 0 <= value <= sys.float_info.max):
+            raise refuse(line, f"{what} {brief(str(value))} is not a finite number of at least 0")
+    return given
+
+
+def in_front(model: CPOMDP, labels: Mapping[str, Sequence[str]], horizon: int | None) -> str:
     """The instruction before the root; `labels` are those that the format itself has no words for."""
     head: dict[str, Any] = {"version": VERSION, "name": model.name}
     texts = {**labels, **({"costs": label_texts(model.costs, "cost")} if model.n_costs else {})}
@@ -170,6 +183,12 @@ def in_front(model: CPOMDP, labels: Mapping[str, Sequence[str]]) -> str:
             head[key] = [f"cost{k}" for k in range(len(written))]
     if model.n_costs:
         head["budget"] = [finite(limit) for limit in model.budget]
+        if (model.cost_discount != model.discount).any():
+            head["cost_discount"] = model.cost_discount.tolist()
+        if model.has_step_limits:
+            head["step_limit"] = [finite(limit) for limit in model.step_limit]
+    if horizon is not None:
+        head["horizon"] = horizon
     return f"<?{TARGET} {json.dumps(head).replace('>', chr(92) + 'u003e')}?>"
 
 

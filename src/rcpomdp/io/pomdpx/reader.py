@@ -105,8 +105,8 @@ class _Reader:
 
     def _end_discount(self, text: str, line: int) -> None:
         value = number(text.strip())
-        if value is None or not 0 <= value < 1:
-            raise refuse(line, f"the discount is {brief(text)}, not a number in [0, 1)")
+        if value is None or not 0 <= value <= 1:
+            raise refuse(line, f"the discount is {brief(text)}, not a number in [0, 1]")
         self.discount = value
 
     # Variables

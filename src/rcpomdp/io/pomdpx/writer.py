@@ -46,7 +46,7 @@ def write_pomdpx(path: str | os.PathLike[str], model: CPOMDP) -> None:
 
     `read_pomdpx` gives back the same arrays, budget and name, and the labels as texts.
     """
-    _check_size(model)
+    _check_size(model.base or model)
     with whole_file(path) as file:
         for line in _lines(model):
             file.write(line.encode())
@@ -97,11 +97,12 @@ def _is_word(text: str) -> bool:
 
 
 def _lines(model: CPOMDP) -> Iterator[str]:
+    horizon, model = model.horizon, model.without_time()
     states, actions = _Values(model.states, "s"), _Values(model.actions, "a")
     observations = _Values(model.observations, "o")
     kinds = {"states": states, "actions": actions, "observations": observations}
     lost = {key: values.lost for key, values in kinds.items() if values.lost is not None}
-    ours = pomdpx_pragma.in_front(model, lost)
+    ours = pomdpx_pragma.in_front(model, lost, horizon)
     if len(ours) > LONGEST_TOKEN:
         raise ModelError(f"the labels take more than the {LONGEST_TOKEN:,} letters that a .pomdpx file may have")
     yield _HEAD.format(

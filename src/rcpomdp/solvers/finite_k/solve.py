@@ -26,7 +26,7 @@ from ..clock import Clock
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .extraction import Extraction
 from .prices import Prices
-from .tree import Tree, cost_discount
+from .tree import Tree
 
 _NOTHING = 1e-10  # of a budget: what is spent beyond some depth, and below the tolerance
 _DEEPEST = 10**9
@@ -70,10 +70,12 @@ def finite_k(
 def _deepest(model: CPOMDP) -> int:
     """A k beyond which no k asks for more than the tolerance on budgets leaves open (docs/theory.md, 8)."""
     limited = np.isfinite(model.budget) & (model.cost.max(axis=(1, 2), initial=0.0) > 0)
-    share = _NOTHING * model.budget[limited] * (1 - cost_discount(model)[limited])
+    if model.discount == 1:
+        return int(min(model.most_steps + 1, _DEEPEST))
+    share = _NOTHING * model.budget[limited] * model.fade
     if not limited.any() or not share.all():
         return _DEEPEST
-    steps = np.log(share / model.cost.max(axis=(1, 2))[limited]) / np.log(cost_discount(model)[limited])
+    steps = np.log(share / model.cost.max(axis=(1, 2))[limited]) / np.log(model.discount)
     return int(np.clip(1 + np.ceil(steps.max()), 2, _DEEPEST))
 
 

@@ -80,7 +80,7 @@ class Tree:
     def __init__(self, model: CPOMDP, k: int, prices: Prices) -> None:
         self.model, self.k, self.prices = prices.ordered, k, prices
         self.discount = model.discount
-        self.cost_discount = cost_discount(model)
+        self.cost_discount = model.cost_discount  # [K], those of the reward
         self.budget = np.asarray(model.budget)
         limited = np.isfinite(self.budget) & (self.budget > 0)
         self._unit = min(_UNIT, _UNITS / k) * np.where(limited, self.budget, 1.0)
@@ -283,8 +283,3 @@ class Tree:
         ]
         known[id(node)] = max(least, min([*spendings, *beyond]))
         return known[id(node)]
-
-
-def cost_discount(model: CPOMDP) -> FloatArray:
-    """The discount of each cost, [K]."""
-    return np.full(model.n_costs, model.discount)
