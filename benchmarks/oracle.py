@@ -155,6 +155,7 @@ def _budget(rng: np.random.Generator, model: Model, chosen: str) -> Array:
     if chosen == "unlimited":
         return np.full(k, np.inf)
     most = model.C.max(axis=(1, 2)) * min(1 / (1 - model.discount) if model.discount < 1 else 10, 10)
+    most = np.where(model.beta > model.discount, 3 * most, most)  # beyond what rewards' discount would let be spent
     if model.horizon or not np.isfinite(model.step_limit).all() or (model.beta == 1).any():
         budget: Array = most * rng.uniform(0, 1, k) * (0.5 if chosen == "below" else 1.0)
         return np.where(rng.random(k) < 0.5, np.ceil(budget), budget)

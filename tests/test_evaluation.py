@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rcpomdp as rc
+from budget_kinds import of_a_kind, uses
 from rcpomdp.model import beliefs
 from rcpomdp.policies import AlphaPolicy, ControllerPolicy, MixturePolicy, RandomPolicy, blind, fib
 from strategies import Dense, cpomdps
@@ -123,3 +124,77 @@ def test_what_cannot_be_evaluated_says_so() -> None:
         rc.evaluate(model, Own())
     with pytest.raises(rc.PolicyError, match="was made for a model with other actions"):
         rc.evaluate(model, blind(rc.problems.make("crs-4-4"), 7))
+
+
+# Costs with discounts of their own
+
+
+@SETTINGS
+@given(cpomdps(max_states=4, n_costs=2, discounts=(0.5, 0.9)), st.integers(0, 2**32 - 1))
+def test_each_cost_is_discounted_by_its_own(case: Dense, seed: int) -> None:
+    """Against the same model discounted by β throughout."""
+    policy = random_controller(case, seed)
+    found = rc.evaluate(of_a_kind(case, cost_discount=[0.9, 0.95]), policy)
+    for k, beta in enumerate((0.9, 0.95)):
+        other = rc.evaluate(of_a_kind(case, discount=beta), policy)
+        assert found.cost[k] == pytest.approx(other.cost[k], abs=1e-8)
+    assert found.reward == pytest.approx(rc.evaluate(case.model, policy).reward, abs=1e-8)
+
+
+@SETTINGS
+@given(cpomdps(max_states=4, n_costs=1, discounts=(0.5,)), st.integers(0, 2**32 - 1))
+def test_without_a_discount_costs_are_those_of_many_steps(case: Dense, seed: int) -> None:
+    """Σ_t C of 4096 steps, by squaring: infinite if half of that is spent in the second half."""
+    policy = random_controller(case, seed)
+    n, nodes = case.model.n_states, policy.actions.size
+    P, c = np.zeros((nodes * n, nodes * n)), np.zeros(nodes * n)
+    for node, a in enumerate(policy.actions):
+        c[node * n : (node + 1) * n] = case.C[0, :, a]
+        for o in range(case.model.n_observations):
+            after = policy.successors[node, o]
+            P[node * n : (node + 1) * n, after * n : (after + 1) * n] += case.T[a] * case.Z[a][:, o]
+    start = slice(policy.start * n, (policy.start + 1) * n)
+    for _ in range(12):
+        before = case.model.initial_belief @ c[start]
+        c, P = c + P @ c, P @ P
+    total = case.model.initial_belief @ c[start]
+    model = of_a_kind(case, cost_discount=1.0, budget=None)
+    for found in (rc.evaluate(model, policy), rc.verify(model, policy)):
+        if total > 1.9 * before and total > 1e-3:
+            assert found.cost[0] == np.inf
+        elif total - before < 1e-9:
+            assert found.cost[0] == pytest.approx(total, abs=1e-7)
+
+
+def test_costs_that_add_up_for_ever_and_those_that_do_not() -> None:
+    model = uses(cost_discount=1.0)
+    rest, use = blind(model, "rest"), blind(model, "use")
+    assert rc.evaluate(model, rest).cost.tolist() == [0]
+    assert rc.evaluate(model, use).cost.tolist() == [np.inf]
+    assert rc.evaluate(model, RandomPolicy(model)).cost.tolist() == [np.inf]
+    assert rc.evaluate(model, MixturePolicy([rest, use], [1.0, 0.0])).cost.tolist() == [0]
+    assert rc.evaluate(model, MixturePolicy([rest, use], [0.5, 0.5])).cost.tolist() == [np.inf]
+    twice = ControllerPolicy(model, [0, 0, 1], [[1], [2], [2]])
+    assert rc.evaluate(model, twice).cost == pytest.approx([2])
+    short = uses(discount=1.0, horizon=7)
+    assert (rc.evaluate(short, blind(short, "use")).reward, rc.evaluate(short, use).cost[0]) == (
+        pytest.approx(7),
+        pytest.approx(7),
+    )
+    for policy in (AlphaPolicy(short, np.ones((1, short.n_states)), [0]), RandomPolicy(short)):
+        expected = 7 if isinstance(policy, AlphaPolicy) else 3.5
+        found = rc.evaluate(short, policy)
+        assert (found.reward, found.cost[0]) == (pytest.approx(expected), pytest.approx(expected))
+
+
+def test_evaluation_without_a_discount_agrees_with_simulation() -> None:
+    model = rc.problems.make("tunnels")
+    given_parts = {"transition": model.transition, "observation": model.observation, "reward": model.reward}
+    model = rc.CPOMDP(
+        **given_parts, cost=model.cost, initial_belief=model.initial_belief, discount=model.discount, cost_discount=1.0
+    )
+    exact = rc.evaluate(model, RandomPolicy(model))
+    runs = rc.simulate(model, RandomPolicy(model), runs=2000, steps=4000, seed=3)
+    assert runs.outcome.ended.all()
+    assert abs(runs.cost[0].mean - exact.cost[0]) <= 4.5 * runs.cost[0].se
+    np.testing.assert_allclose(runs.outcome.cost, runs.outcome.undiscounted)

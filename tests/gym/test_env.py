@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import rcpomdp as rc
 import rcpomdp.gym
+from budget_kinds import of_a_kind, uses
 from rcpomdp.gym import CPOMDPEnv, SafetyGymnasium
 from rcpomdp.kernels.simulation.episodes import uniforms
 from rcpomdp.simulation import random_streams
@@ -190,6 +191,30 @@ def test_the_remaining_budget_is_the_papers_recursion(case: Dense) -> None:
         _, _, over, _, info = env.step(a)
         np.testing.assert_allclose(info["remaining_budget"], d, rtol=1e-6, atol=1e-6)
         assert info["belief"].sum() == pytest.approx(1)
+
+
+@SETTINGS
+@given(cpomdps(n_costs=2, discounts=(0.5, 0.9)))
+def test_the_remaining_budget_follows_the_discount_of_each_cost(case: Dense) -> None:
+    model = of_a_kind(case, cost_discount=[0.95, 1.0])
+    env = rc.to_gymnasium(model, belief=True, until_known=True)
+    _, info = env.reset(seed=2)
+    d, over, rng = model.budget.copy(), False, np.random.default_rng(0)
+    for _ in range(6):
+        if over:
+            break
+        a = int(rng.integers(model.n_actions))
+        d = (d - case.C[:, :, a] @ info["belief"]) / [0.95, 1.0]
+        _, _, over, _, info = env.step(a)
+        np.testing.assert_allclose(info["remaining_budget"], d, rtol=1e-6, atol=1e-6)
+
+
+def test_an_episode_is_over_with_its_horizon() -> None:
+    env = rc.to_gymnasium(uses(discount=1.0, horizon=3, budget=2.0))
+    env.reset(seed=0)
+    steps = [env.step(0) for _ in range(3)]
+    assert [terminated for _, _, terminated, _, _ in steps] == [False, False, True]
+    assert [float(info["remaining_budget"][0]) for *_, info in steps] == [1, 0, -1]
 
 
 def test_exactly_the_budget_is_nothing_left_however_long_it_goes_on() -> None:

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import rcpomdp as rc
+from budget_kinds import of_a_kind, uses
 from rcpomdp.kernels.simulation.rollout import ENDED
 from rcpomdp.simulation import random_streams
 from rcpomdp.simulation.trajectory import trajectory
+from strategies import random_model
 
 
 class Protocol:
@@ -99,3 +101,45 @@ def test_shares_are_those_of_the_model() -> None:
     ends = {str(model.states[path[path != ENDED][-1]]) for path in paths}
     assert ends == {"out"}
     assert {str(model.states[s]).split()[0] for s in paths[:, 4]} == {"tunnel-2-cell-4"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_of_costs_of_all_kinds_are_the_same_by_program_and_by_protocol(seed: int) -> None:
+    """Discounts of costs, limits of steps and horizons, to the last bit; also where weights are 0."""
+    rng = np.random.default_rng(seed)
+    case = random_model(rng, n_states=4, n_observations=2, n_costs=2, discount=(0.0, 0.5, 0.9, 0.9)[seed % 4])
+    gamma = case.model.discount
+    kinds = {"cost_discount": [gamma, 0.97 if gamma else 0.0], "step_limit": [None, float(rng.uniform(0, 2))]}
+    model = of_a_kind(case, **kinds, budget=[3.0, None], horizon=5 if seed % 3 == 0 else None)
+    for policy in (rc.policies.RandomPolicy(model), rc.policies.blind(model, 0)):
+        out = rc.simulate(model, policy, 40, 20, seed, paths=True).outcome
+        alike = rc.simulate(model, Protocol(policy), 40, 20, seed, paths=True).outcome
+        assert all(np.array_equal(one, other) for one, other in zip(out, alike, strict=True))
+        for i in (0, 39):
+            run = trajectory(model, policy, 20, seed, i)
+            broken = [
+                step.time
+                for step in run[:-1]
+                if (step.paid > model.step_limit * (1 + 1e-9)).any()
+                or (step.spent + step.cost > model.spending_limit).any()
+            ]
+            assert out.violation[i] == (broken[0] if broken else -1)
+            for step in run:
+                np.testing.assert_array_equal(step.cost, step.cost_weight * step.paid)
+
+
+def test_a_step_over_its_limit_is_a_violation_however_late() -> None:
+    """β^1200 is 0 in doubles."""
+    model = uses(discount=0.5, step_limit=0.5)
+    late = rc.policies.ControllerPolicy(model, [1] * 1200 + [0], [[min(i + 1, 1200)] for i in range(1201)])
+    for policy in (late, Protocol(late)):
+        assert rc.simulate(model, policy, 2, 1300).outcome.violation.tolist() == [1200, 1200]
+    assert rc.simulate(model, rc.policies.blind(model, "rest"), 2, 10).violation_rate.mean == 0
+
+
+def test_a_battery_is_empty_after_so_many_uses() -> None:
+    model = uses(cost_discount=1.0, budget=3)
+    runs = rc.simulate(model, rc.policies.blind(model, "use"), 2, 10)
+    assert runs.outcome.violation.tolist() == [3, 3]
+    assert runs.outcome.spent.tolist() == [[10.0], [10.0]]
+    assert runs.summary()["costs"][0]["truncation"] is None  # it would go on for ever

@@ -279,7 +279,9 @@ class CPOMDP:
         """One over the most that rewards of at most 1 add up to: ``1 − γ``, or ``1/N`` if γ = 1 and N steps end it."""
         if self.discount < 1:
             return 1 - self.discount
-        steps = self.most_steps
+        from .endings import most_steps
+
+        steps = self.most_steps if self.horizon is not None else most_steps(self, from_anywhere=True)
         if np.isinf(steps):
             raise ModelError("discount 1 needs a horizon, since the process may go on for ever: give horizon=...")
         return 1 / max(steps, 1)

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from .cpomdp import CPOMDP
 
 
-def most_steps(model: CPOMDP) -> float:
+def most_steps(model: CPOMDP, from_anywhere: bool = False) -> float:
     """The longest path from the initial belief to terminal states, over all actions; inf if it can run in circles.
+
+    Or from any state at all: what is computed state by state must end there, too.
 
     >>> import rcpomdp as rc
     >>> most_steps(rc.problems.make("tiger")), most_steps(rc.problems.make("tiger").with_horizon(3))
     (inf, 3.0)
     """
     moves = sp.csr_array(sum((matrix for matrix in model.transition[1:]), start=model.transition[0]))
-    alive = _reachable(moves, model.initial_belief > 0) & ~model.terminal
+    start: BoolArray = np.asarray(from_anywhere | (model.initial_belief > 0))
+    alive = _reachable(moves, start) & ~model.terminal
     inner = moves[alive][:, alive].tocsr()
     back = sp.csr_array(inner.T)
     ahead, steps = np.diff(inner.indptr), 0  # successors that have not ended

@@ -69,7 +69,7 @@ def over_horizon(model: CPOMDP, horizon: int) -> CPOMDP:
             *t_rows,
             *z_rows,
             np.concatenate([m.reward[state], over]),
-            np.concatenate([m.cost[:, state], np.zeros((model.n_costs, 1, n_actions))], axis=1),
+            np.ascontiguousarray(np.concatenate([m.cost[:, state], np.zeros((model.n_costs, 1, n_actions))], axis=1)),
             m.cost_discount,
             m.step_limit,
             m.n_observations,

@@ -15,7 +15,7 @@ import numpy as np
 from .._types import FloatArray
 from ..evaluation import evaluate
 from ..model import CPOMDP
-from ..policies import Policy
+from ..policies import ControllerPolicy, Policy
 from ..simulation.simulate import simulate
 from .clock import Clock
 from .result import Result
@@ -48,6 +48,8 @@ def with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
     """The result with expected costs by the costs' own discounts; searches keep them discounted as the reward."""
     if (model.cost_discount == model.discount).all() or result.standard_error is not None:
         return result
+    if isinstance(result.policy, ControllerPolicy):  # to rounding, as `verify` has it
+        return replace(result, cost=evaluate(model, result.policy, tolerance=0.0).cost)
     _, cost, error = worth(model, result.policy, Clock(None), seed)
     return replace(result, cost=cost, standard_error=error)
 

@@ -17,6 +17,7 @@ from .worst import Worst, worst
 _ROUNDS = 20  # of walking and looking what it brought, to tell the worst spending
 _VISITS = 8  # of one pair in one walk
 _ENTRIES = 50_000_000  # states of beliefs that were found and not walked yet
+_FAINT = 1e-290  # a probability that would never fade to 0 but for rounding
 _TOLD = 100_000  # steps of a history that spends without end
 _SHOWN = 24  # steps of a history that a sentence tells
 
@@ -37,6 +38,8 @@ class Pairs:
         self.here: list[FloatArray] = []  # [K] cost of its step, once it was walked
         self.after: list[list[tuple[int, int]]] = []  # (observation, pair); none until it was walked
         self.expanded = 0
+        # Where nothing is discounted, what fades away must be over at some time, or its rounding adds up for ever.
+        self._faint = _FAINT if (self.beta == 1).any() else 0.0
         self._held: dict[int, tuple[AnyArray, FloatArray | None]] = {}  # its states, until it was walked
         self._entries = 0  # of them all
         self._number: dict[bytes, int] = {}
@@ -105,7 +108,7 @@ class Pairs:
                 if weight is None:
                     self.after[i].append((o, self._add(successor, landed[part], None)))
                 elif (total := weight[part].sum()) > 0:
-                    there = weight[part] > 0
+                    there = weight[part] > self._faint * total
                     belief = weight[part][there] / total
                     self.after[i].append((o, self._add(successor, landed[part][there], belief)))
             first = last

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from .._types import FloatArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -84,8 +84,13 @@ def _undiscounted(here: FloatArray, parent: IntArray, child: IntArray) -> Worst:
     # Those of no circle go to the best of their successors; of equal ones the first, which is written last.
     edges = np.flatnonzero(~is_circle[circle[parent]] & (x[child] == best[parent]))[::-1]
     move[parent[edges]] = child[edges]
+    points, edges_by_circle = np.argsort(circle, kind="stable"), np.argsort(circle[parent], kind="stable")
+    every = np.arange(n_circles + 1)
+    first, first_edge = np.searchsorted(circle[points], every), np.searchsorted(circle[parent][edges_by_circle], every)
     for c in np.flatnonzero(is_circle).tolist():
-        _go_round(c, bool(np.isinf(cost[c])), here, x, parent, child, circle.astype(np.int64), move)
+        members = points[first[c] : first[c + 1]]
+        edges = edges_by_circle[first_edge[c] : first_edge[c + 1]]
+        _go_round(members, edges, inside[edges], bool(np.isinf(cost[c])), here, x, parent, child, move)
     return Worst(x, x, move)
 
 
@@ -107,20 +112,18 @@ def _longest(cost: FloatArray, parent: IntArray, child: IntArray) -> FloatArray:
 
 
 def _go_round(
-    c: int,
+    members: IntArray,
+    edges: IntArray,
+    stays: BoolArray,
     is_costly: bool,
     here: FloatArray,
     x: FloatArray,
     parent: IntArray,
     child: IntArray,
-    circle: IntArray,
     move: IntArray,
 ) -> None:
     """Write the moves of a circle: to the point that costs most and round again, or if none costs to the best exit."""
-    members = np.flatnonzero(circle == c)
-    edges = np.flatnonzero(circle[parent] == c)
-    inside = edges[circle[child[edges]] == c]
-    exits = edges[circle[child[edges]] != c]
+    inside, exits = edges[stays], edges[~stays]
     if is_costly or not exits.size:
         goal = int(members[here[members].argmax()])
     else:

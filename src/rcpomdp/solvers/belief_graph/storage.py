@@ -41,7 +41,7 @@ def build_space(model: CPOMDP, classes: Classes, gain: FloatArray, informed: Flo
         seen_class=seen_class,
         informed=informed,
         gain=gain,
-        peak=_or_forbidden(np.ascontiguousarray(np.moveaxis(peak, 0, 2)), m.step_limit),
+        peak=np.ascontiguousarray(_or_forbidden(np.moveaxis(peak, 0, 2), m.step_limit)),
         merge=bool(merge),
     )
 
