@@ -43,21 +43,16 @@ def over_horizon(model: CPOMDP, horizon: int) -> CPOMDP:
     end = int(first[-1])
     state = np.concatenate(layers)
     time = np.repeat(np.arange(horizon), np.diff(first))
-    place = [np.full(n, -1, dtype=np.int64) for _ in range(2)]  # of a state in this layer and in the next
     rows: list[list[tuple[IntArray, IndexArray, FloatArray]]] = [[] for _ in range(n_actions)]
-    for t, layer in enumerate(layers):
-        after = place[(t + 1) % 2]
-        after[:] = -1
-        if t + 1 < horizon:
-            after[layers[t + 1]] = first[t + 1] + np.arange(layers[t + 1].size)
+    place = np.empty(n, dtype=np.int32)  # of a state in the next layer
+    for t, layer in enumerate(layers[:-1]):
+        place[layers[t + 1]] = first[t + 1] + np.arange(layers[t + 1].size)
         for a in range(n_actions):
             length, column, value = _rows(m.t_ptr, m.t_next, m.t_prob, a * n + layer)
-            if t + 1 < horizon:
-                rows[a].append((length, after[column].astype(np.int32), value))
-            else:
-                rows[a].append((np.ones_like(length), np.full(layer.size, end, dtype=np.int32), np.ones(layer.size)))
-    stay = np.ones(1, dtype=np.int64), np.full(1, end, dtype=np.int32), np.ones(1)
-    t_rows = _laid_end_to_end([[*rows[a], stay] for a in range(n_actions)])
+            rows[a].append((length, place[column], value))
+    last = layers[-1].size + 1  # the last layer and the end itself lead to the end
+    to_end = np.ones(last, dtype=np.int64), np.full(last, end, dtype=np.int32), np.ones(last)
+    t_rows = _laid_end_to_end([[*rows[a], to_end] for a in range(n_actions)])
     blank = _blank(m.n_observations)
     z_rows = _laid_end_to_end([[_rows(m.z_ptr, m.z_obs, m.z_prob, a * n + state), blank] for a in range(n_actions)])
     over = np.zeros((1, n_actions))
