@@ -65,13 +65,15 @@ def solve_noisy(
     admissible, most = best != NONE, model.most_spent
     # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
     reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(candidate), None)
+    if admissible:  # chance has no say in what is proven
+        reward = min(max(reward, trace[-1].lower), trace[-1].upper)
     return outcome(
         status,
         trace,
         clock.setup_seconds,
         seed,
         policy=policy,
-        reward=max(reward, trace[-1].lower),  # chance has no say in what is proven
+        reward=reward,
         cost=cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
