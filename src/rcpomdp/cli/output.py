@@ -140,7 +140,11 @@ def facts_table(facts: dict[str, Any]) -> Table:
         if key == "costs":
             for cost in value:
                 about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"
-                table.add_row(f"cost {cost['name']!r}", f"{about}, at most {text(cost['largest'])} a step")
+                if cost["discount"] != facts["discount"]:
+                    about += f", discount {text(cost['discount'])}"
+                if cost["step_limit"] is not None:
+                    about += f", limit {text(cost['step_limit'])} a step"
+                table.add_row(f"cost {cost['name']!r}", f"{about}; the largest is {text(cost['largest'])}")
         elif key == "parameters":
             for name, default in value.items():
                 table.add_row(f"-p {name}", setting(default))

@@ -96,7 +96,7 @@ class Problem:
         terms = {key: params.pop(key) for key in TERMS if key in params and key not in known}
         for key, value in params.items():
             if key not in known:
-                hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
+                hint = did_you_mean(key, [*known, *TERMS]) or f" (known: {', '.join([*known, *TERMS])})"
                 raise ProblemError(f"problem {self.name!r} has no parameter {key!r}{hint}")
             if not fits(value, known[key].annotation):
                 raise ProblemError(

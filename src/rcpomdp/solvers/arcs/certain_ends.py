@@ -69,7 +69,7 @@ def with_certain_ends(model: CPOMDP) -> tuple[CPOMDP, Ends | None]:
         cost_discount=model.cost_discount,
         step_limit=model.step_limit,
     )
-    return changed, ends
+    return changed._changed(horizon=model.horizon), ends
 
 
 def _are_mixed(model: CPOMDP, class_of: IntArray) -> bool:

@@ -238,12 +238,20 @@ def _by_kind(
             if found.admissible and (found.sure_cost > model.spending_limit).any():
                 return None, False  # rounding of levels has added up
             return found, found.status != STALLED
-    if may_be_noisy(model):
+    process = _without_time(model)
+    if process is not None and may_be_noisy(process):
         with clock.stopped():
             point_based.load_kernels()
-        if is_noisy(model, np.array(model.spending_limit)):
+        if is_noisy(process, np.array(model.spending_limit)):
             return point_based.solve_noisy(model, epsilon, clock, memory_limit, seed, progress), True
     return None, False
+
+
+def _without_time(model: CPOMDP) -> CPOMDP | None:
+    """The process whose noise is looked at: with the time every belief is new. None if there is none."""
+    if model.horizon is None:
+        return model
+    return model.base if model.base is not None and model.discount < 1 else None
 
 
 def _solve(

@@ -18,7 +18,7 @@ from ...policies import PlanSetPolicy
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Clock
-from ..policy_value import simulated_worth
+from ..policy_value import simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from . import storage
@@ -84,8 +84,13 @@ def solve_noisy(
     )
 
 
-def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> tuple[float, FloatArray, FloatArray]:
-    """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs."""
+def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> tuple[float, FloatArray, FloatArray | None]:
+    """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs.
+
+    None if they are exact.
+    """
+    if model.horizon is not None:  # its beliefs come to an end
+        return worth(model, policy, Clock(None), seed)
     return simulated_worth(model, policy, Clock(None), seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
 
 
