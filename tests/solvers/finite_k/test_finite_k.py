@@ -229,7 +229,7 @@ def test_k_on_the_command_line(run: Callable[..., Any]) -> None:
 
 def test_what_is_for_every_history_goes_without_k() -> None:
     model = rc.problems.make("ce")
-    for more in ({"variant": "paper"}, {"options": {}}, {"act_time": 0.1}):
+    for more in ({"variant": "paper"}, {"switches": {}}, {"act_time": 0.1}):
         with pytest.raises(rc.InputError, match="^a finite k goes without variant, switches and act_time"):
             rc.solve(model, "arcs", k=2, **more)
 
