@@ -17,7 +17,7 @@ import pytest
 
 import rcpomdp as rc
 from policy_files import npy, rewritten
-from rcpomdp.cli import output
+from rcpomdp.cli import printing
 from rcpomdp.solvers import SOLVERS, Result, TracePoint
 
 COMMAND = [sys.executable, "-m", "rcpomdp"]
@@ -35,7 +35,7 @@ def test_problems_lists_every_name_with_its_sizes(run) -> None:
 
 
 def test_a_narrow_window_cuts_the_descriptions_alone(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "PIPE_WIDTH", 80)
+    monkeypatch.setattr(printing, "PIPE_WIDTH", 80)
     lines = run("problems").out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == rc.problems.names()
     assert max(map(len, lines)) <= 80

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import AsJson, app
-from .output import facts_table, model_facts, print_json, stdout
+from .printing import facts_table, model_facts, print_json, stdout
 
 if TYPE_CHECKING:
     from .._types import FloatArray

@@ -8,7 +8,7 @@ import typer
 
 from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app
-from .output import print_json
+from .printing import print_json
 
 
 @app.command("explain")

@@ -11,7 +11,7 @@ import typer
 from ..errors import InputError
 from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say
-from .output import print_json
+from .printing import print_json
 
 
 @app.command("explore")

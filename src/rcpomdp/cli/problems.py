@@ -13,7 +13,7 @@ from ..io.model_file import is_model_file
 from ..model.labels import printable
 from . import arguments
 from .common import AsJson, Parameters, announce_compilation, app
-from .output import (
+from .printing import (
     class_facts,
     facts_table,
     model_facts,

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..model.validation import count
 from . import arguments
 from .common import AsJson, Budgets, Parameters, announce_compilation, app
-from .output import print_json
+from .printing import print_json
 
 
 @app.command("render")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .common import AsJson, app, say
-from .output import print_json
+from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
 

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError
 from .common import FAILED, STOPPED, AsJson, app, complain, say
-from .output import print_json
+from .printing import print_json
 
 if TYPE_CHECKING:
     from ..experiments.run.pool import Pool

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError, did_you_mean
 from .common import AsJson, app, say
-from .output import print_json, stdout
+from .printing import print_json, stdout
 from .reproduce import DEFAULT_STORE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 from ..errors import InputError
 from . import arguments
 from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .output import first_steps, print_json, progress_bar, simulation_table, stdout, text
+from .printing import first_steps, print_json, progress_bar, simulation_table, stdout, text
 
 
 @app.command("simulate")

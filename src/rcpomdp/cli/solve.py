@@ -11,7 +11,7 @@ from .._json_values import finite
 from ..errors import InputError
 from . import arguments
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .output import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
+from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP

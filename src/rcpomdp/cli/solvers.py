@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .common import AsJson, app
-from .output import print_json
+from .printing import print_json
 
 if TYPE_CHECKING:
     from ..solvers import Solver

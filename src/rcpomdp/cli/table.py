@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from .common import AsJson, app, say
-from .output import print_json
+from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
 

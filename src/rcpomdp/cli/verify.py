@@ -9,7 +9,7 @@ import typer
 from .._json_values import finite
 from . import arguments
 from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
-from .output import print_json, stdout, verification_table
+from .printing import print_json, stdout, verification_table
 
 
 @app.command("verify")
