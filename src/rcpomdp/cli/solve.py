@@ -135,14 +135,20 @@ def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
         needs = [
             f"{name} {model.budget[k]:.6g} is given"
             + (f", at least {result.needed[k]:.9g} is needed" if result.needed is not None else "")
-            + (f", {result.suffices[k]:.9g} suffices" if result.suffices is not None else "")
+            + (
+                f", {result.suffices[k]:.9g} suffices"
+                if result.suffices is not None and math.isfinite(result.suffices[k])
+                else ""
+            )
+            + (f", at most {model.step_limit[k]:.6g} a step" if math.isfinite(model.step_limit[k]) else "")
             for k, name in enumerate(model.costs)
         ]
         where = "in expectation" if result.admissible is None else "in every history"
         if result.k is not None and result.k > 1:
             where = f"at every history shorter than {result.k}"
         together = result.needed is not None and (result.needed <= model.spending_limit).all()
-        budget = "the budgets together" if together else "the budget"
+        budget = "the budgets together" if together and model.n_costs > 1 else "the budget"
+        budget += " and the limits of steps" if model.has_step_limits else ""
         return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)
     if result.lower == -math.inf and result.upper == math.inf:
         found = f"there is a policy, but {result.solver} gives no bounds"
