@@ -207,7 +207,7 @@ def _solve(
         if discount < 1:
             x[:, of_it], off = _discounted(chain, gain[:, of_it], discount, tolerance)
         else:
-            x[:, of_it], off = _undiscounted(chain, gain[:, of_it])
+            x[:, of_it], off = undiscounted(chain, gain[:, of_it])
         error = max(error, off)
     return x, error
 
@@ -231,7 +231,7 @@ def _discounted(
             return x, left + rounding
 
 
-def _undiscounted(chain: sp.csr_array[np.float64], gain: FloatArray) -> tuple[FloatArray, float]:
+def undiscounted(chain: sp.csr_array[np.float64], gain: FloatArray) -> tuple[FloatArray, float]:
     """``x = gain + chain x``: 0 where nothing is ever gained, infinite where something is gained again and again."""
     x, error = np.zeros_like(gain), 0.0
     for column in range(gain.shape[1]):

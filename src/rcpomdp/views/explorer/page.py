@@ -96,6 +96,7 @@ def page(
             "name": model.name,
             "size": [model.n_states, model.n_actions, model.n_observations],
             "discount": model.discount,
+            "costDiscount": model.cost_discount.tolist(),
             "budget": [finite(limit) for limit in model.budget],
             "slack": tolerance.slack(model.budget).tolist(),
             "costs": [str(name) for name in model.costs],

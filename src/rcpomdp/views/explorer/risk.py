@@ -1,8 +1,8 @@
 """The riskiest branch: where a policy's histories promise to spend the most.
 
-At history h a policy has spent W(h) and expects V_C(h) more, so that it promises ``W(h) + γ^t V_C(h)`` in all; the
+At history h a policy has spent W(h) and expects V_C(h) more, so that it promises ``W(h) + β^t V_C(h)`` in all; the
 budget holds all along the way iff no history promises more. Seen from a node, the largest promise is the fixed point of
-``M(n) = max(V_C(n), C(n) + γ max_o M(n_o))``, in which no budget enters.
+``M(n) = max(V_C(n), C(n) + β max_o M(n_o))``, in which no budget enters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Risk(NamedTuple):
 
 def risks(graph: HistoryGraph) -> Risk:
     """The riskiest branch of each node; of equal edges the likeliest is taken."""
-    gamma = graph.model.discount
+    beta = graph.model.cost_discount
     expected = graph.values[:, 1:, 0]
     most, way = expected.copy(), np.full(expected.shape, NO_WAY, dtype=np.int64)
     whole = _whole(graph)
@@ -43,14 +43,14 @@ def risks(graph: HistoryGraph) -> Risk:
     def ahead() -> FloatArray:
         largest = np.zeros(most.shape)
         np.maximum.at(largest, owner, most[child])
-        return now + gamma * largest
+        return now + beta * largest
 
     for _ in range(_SWEEPS):
         before, most = most, np.maximum(expected, ahead())
-        if (most <= before + (1 - gamma) * slack(most)).all():
+        if (most <= before + (1 - beta) * slack(most)).all():
             break
     rounding = slack(most)
-    leads = now[owner] + gamma * most[child] >= (ahead() - rounding)[owner]
+    leads = now[owner] + beta * most[child] >= (ahead() - rounding)[owner]
     leads &= (ahead() > expected + rounding)[owner]
     for e in np.argsort([edge[3] for edge in known], kind="stable"):  # the likeliest is written last
         way[owner[e], leads[e]] = place[e]

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ..._types import AnyArray, FloatArray
 from ...bounds import cost_fib_vectors, fib_vectors
-from ...evaluation import controller_values, solved
+from ...evaluation import controller_values, solved, undiscounted
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ...policies import ControllerPolicy, MixturePolicy, Policy
@@ -189,10 +189,14 @@ class _Walker:
         return values
 
     def _enclosed(self, explored: list[int]) -> FloatArray:
-        """``V = g + γPV`` from both sides over nodes of policies that have no exact values, [nodes, 1 + K, 2]."""
+        """``V = g + γPV`` from both sides over nodes of policies that have no exact values, [nodes, 1 + K, 2].
+
+        Each row has its own discount.
+        """
         model, place = self.model, {n: i for i, n in enumerate(explored)}
         gain = np.concatenate([model.reward[None], model.cost])
         right = np.zeros((len(explored), len(gain), 2))
+        discounts = np.append(model.discount, model.cost_discount)
         rows, columns, data = [], [], []
         beyond = {e.node for n in explored for e in self.edges[n] if e.node not in place}
         bound = _AnyPolicy(model) if any(self.nodes[n][3] != ENDED for n in beyond) else None
@@ -206,11 +210,16 @@ class _Walker:
                 if e.node in place:
                     rows.append(i)
                     columns.append(place[e.node])
-                    data.append(model.discount * e.probability)
+                    data.append(e.probability)
                 elif self.nodes[e.node][3] != ENDED and bound is not None:
-                    right[i] += model.discount * e.probability * bound.at(self.beliefs[self.nodes[e.node][2]])
+                    right[i] += discounts[:, None] * e.probability * bound.at(self.beliefs[self.nodes[e.node][2]])
         moves = sp.csc_array((data, (rows, columns)), shape=(len(explored), len(explored)))
-        return solved(moves, right.reshape(len(explored), -1)).reshape(right.shape)
+        for discount in np.unique(discounts).tolist():
+            of_it = discounts == discount
+            part = right[:, of_it].reshape(len(explored), -1)
+            found = solved(discount * moves, part) if discount < 1 else undiscounted(sp.csr_array(moves), part)[0]
+            right[:, of_it] = found.reshape(len(explored), -1, 2)
+        return right
 
 
 class _AnyPolicy:

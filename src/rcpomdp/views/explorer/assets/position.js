@@ -4,7 +4,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const MODEL = DATA.model;
 const K = MODEL.costs.length;
-const GAMMA = MODEL.discount || 1;
+const BETA = MODEL.costDiscount.map((beta) => beta || 1); // of each cost
 const ENDED = -1, NOT_EXPLORED = -1, NO_WAY = -1;
 const WORSE_BY = 1e-7; // relative
 
@@ -31,13 +31,13 @@ function nodeOf(side, n) {
 function firstPlace(side, draw) {
   const [weight, node, oneDraw] = DATA.sides[side].draws[draw];
   const budget = MODEL.budget.map((limit) => (limit === null ? Infinity : limit));
-  return finished({ side, node, oneDraw: Boolean(oneDraw), path: [], step: 0, probability: weight, spent: budget.map(() => 0), scale: 1, budget, broken: null });
+  return finished({ side, node, oneDraw: Boolean(oneDraw), path: [], step: 0, probability: weight, spent: budget.map(() => 0), scale: budget.map(() => 1), budget, broken: null });
 }
 
 /** What follows from where a place is: what is left, and whether more is expected than that. */
 function finished(place) {
-  place.left = place.budget.map((limit, k) => (limit - place.spent[k]) / place.scale);
-  place.slack = MODEL.slack.map((slack) => slack / place.scale);
+  place.left = place.budget.map((limit, k) => (limit - place.spent[k]) / place.scale[k]);
+  place.slack = MODEL.slack.map((slack, k) => slack / place.scale[k]);
   if (place.broken === null) {
     const s = DATA.sides[place.side];
     for (let k = 0; k < K; k++) {
@@ -64,8 +64,8 @@ function nextPlace(place, o) {
     path: [...place.path, o],
     step: place.step + 1,
     probability: place.probability * edge.p,
-    spent: place.spent.map((w, k) => w + place.scale * now[k]),
-    scale: place.scale * GAMMA,
+    spent: place.spent.map((w, k) => w + place.scale[k] * now[k]),
+    scale: place.scale.map((weight, k) => weight * BETA[k]),
     budget: place.budget,
     broken: place.broken,
   });
@@ -135,7 +135,7 @@ function riskAt(place) {
   let worst = { excess: -Infinity, k: -1 };
   for (let k = 0; k < K; k++) {
     if (!Number.isFinite(place.left[k])) continue;
-    const beyond = (s.most[place.node * K + k] - place.left[k]) * place.scale;
+    const beyond = (s.most[place.node * K + k] - place.left[k]) * place.scale[k];
     const excess = beyond && beyond / place.budget[k]; // beyond a budget of 0 all is infinitely far
     if (excess > worst.excess) worst = { excess, k };
   }
