@@ -397,7 +397,8 @@ class Search:
         possible = (needed <= self.forbidden).all(axis=1) & (high.min(axis=1) >= self.worst - 1e-6)
         self.high[nodes] = np.where(possible, high.min(axis=1), -np.inf)
         mask = _masks(b)
-        sure = spent + weight * found.sure[:, mask]  # [P, n, K]
+        with np.errstate(invalid="ignore"):  # a weight that has faded away times what is endless
+            sure = spent + weight * found.sure[:, mask]  # [P, n, K]
         earned = np.einsum("ns,pns->pn", b, found.vector[:, mask])
         self.low[nodes] = np.where(((sure <= self.allowed) & np.isfinite(sure)).all(axis=2), earned, -np.inf).max(
             axis=0
