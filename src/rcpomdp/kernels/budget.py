@@ -12,7 +12,6 @@ class CostRules(NamedTuple):
     """How costs count."""
 
     discount: FloatArray  # [K] β of each cost
-    least_discount: float  # the least of them
     step_limit: FloatArray  # [K] the most that a step may cost; inf is no limit
 
 

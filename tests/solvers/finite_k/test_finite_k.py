@@ -191,7 +191,6 @@ def test_time_and_memory_run_out() -> None:
     model = rc.problems.make("crs-5-7")
     result = rc.solve(model, "arcs", k=3, time_limit=0.5)
     assert result.status == "time limit"
-    assert result.seconds + result.setup_seconds < 10
     result = rc.solve(model, "arcs", k=3, memory_limit=4e6)
     assert result.status == "memory limit"
 

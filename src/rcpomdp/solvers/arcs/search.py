@@ -95,7 +95,7 @@ class BudgetSearch:
         self.layout_seconds = 0.0  # that the last change of levels or multipliers took
         self.budget = np.array(model.spending_limit, dtype=np.float64)  # writable, as kernels have it elsewhere
         beta = np.array(model.cost_discount)
-        self.rules = CostRules(beta, float(beta.min(initial=1.0)), np.array(model.arrays.step_limit))
+        self.rules = CostRules(beta, np.array(model.arrays.step_limit))
         self.n_levels = self.switches.levels
         self.extra = [np.empty(0) for _ in range(model.n_costs)]  # levels that trials wanted
         self.unlimited = np.maximum(most_spent(graph_search), 1e-300)
