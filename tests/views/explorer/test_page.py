@@ -172,3 +172,10 @@ def test_explain_prints_facts(run, saved) -> None:
     code, out, err = run("explain", saved["a"], "--after", "looks-odd")
     assert (code, out) == (2, "")
     assert err == "rcpomdp: observation 'looks-odd' is not declared; did you mean 'looks-rocky'?\n"
+
+
+def test_a_cost_without_end_is_written(tmp_path: Path) -> None:
+    model = rc.problems.make("tiger", cost_discount=1)
+    written = tmp_path / "page.html"
+    rc.explore(rc.policies.blind(model, "listen"), model, written)
+    assert '"costDiscount":[1.0]' in written.read_text()

@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import __version__, tolerance
 from ..._json_values import finite
+from ..._types import FloatArray
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
@@ -165,10 +166,10 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "complete": graph.complete,
         "belief": [number[b] for b in graph.belief],
         "action": graph.action,
-        "low": [_digits(v, 14) for v in graph.values[:, :, 0].ravel().tolist()],
-        "high": None if exact else [_digits(v, 14) for v in graph.values[:, :, 1].ravel().tolist()],
+        "low": _numbers(graph.values[:, :, 0]),
+        "high": None if exact else _numbers(graph.values[:, :, 1]),
         "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
-        "most": [_digits(v, 14) for v in risk.most.ravel().tolist()],
+        "most": _numbers(risk.most),
         "way": risk.way.ravel().tolist(),
         "whole": None if graph.complete else risk.whole.astype(int).tolist(),
     }
@@ -249,6 +250,11 @@ def _flat(pairs: Iterable[tuple[float, float]]) -> list[float]:
 def _shape(shape: Shape) -> tuple[Any, ...]:
     """The kind of a shape and its fields in their order."""
     return type(shape).__name__.lower(), *(x if isinstance(x, str) else _digits(x, 5) for x in shape)
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    """Numbers as JSON knows them; None is infinite, as a cost that is not discounted may be."""
+    return [_digits(v, 14) if math.isfinite(v) else None for v in values.ravel().tolist()]
 
 
 def _digits(value: float, digits: int = 9) -> float:

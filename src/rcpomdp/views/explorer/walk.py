@@ -28,6 +28,7 @@ from ...policies import ControllerPolicy, MixturePolicy, Policy
 
 ENDED = -1  # in place of an action: the process has surely ended
 NOT_EXPLORED = -1  # in place of a node
+_ENDLESS, _HUGE = 1e300, 1e250  # in place of infinity while equations are solved; above this it is that
 _SWEEPS = 100  # for bounds on the worst policy, which settle slowly and matter little
 _DIGITS = 10  # to which the probabilities of beliefs agree that are one
 
@@ -219,7 +220,7 @@ class _Walker:
             part = right[:, of_it].reshape(len(explored), -1)
             found = solved(discount * moves, part) if discount < 1 else undiscounted(sp.csr_array(moves), part)[0]
             right[:, of_it] = found.reshape(len(explored), -1, 2)
-        return right
+        return np.where(right > _HUGE, np.inf, right)
 
 
 class _AnyPolicy:
@@ -230,6 +231,8 @@ class _AnyPolicy:
             return fib_vectors(model._changed(arrays=model.arrays._replace(reward=gain)), _SWEEPS)
 
         self._above = [fib_vectors(model), *(most(c) for c in model.cost)]
+        for k in np.flatnonzero(model.cost_discount != model.discount).tolist():  # theirs is the discount of rewards
+            self._above[1 + k] = np.full((1, model.n_states), min(float(model.most_spent[k]), _ENDLESS))
         self._below = [-most(-model.reward), *(cost_fib_vectors(model, k) for k in range(model.n_costs))]
 
     def at(self, belief: Belief) -> FloatArray:

@@ -3,6 +3,9 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const MODEL = DATA.model;
+for (const side of DATA.sides) { // JSON has no infinity
+  for (const key of ["low", "high", "most"]) side[key] = side[key] && side[key].map((x) => x ?? Infinity);
+}
 const K = MODEL.costs.length;
 const BETA = MODEL.costDiscount.map((beta) => beta || 1); // of each cost
 const ENDED = -1, NOT_EXPLORED = -1, NO_WAY = -1;
