@@ -21,6 +21,7 @@ from .plan_set import Fault, prove
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
+_WITHOUT_GUIDES = "the reward is what its plans earn at least without the guides; expected costs are not checked"
 _DIGITS = 1e-6  # relative: a claim that agrees so far is not contradicted
 _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
 
@@ -176,13 +177,14 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verificati
     if model.arrays is not policy.model.arrays and model.fingerprint != policy.model.fingerprint:
         raise PolicyError("the plan set was made for another model, or for other parameters of it")
     unknown, nothing = np.full(model.n_costs, np.nan), np.zeros(model.n_costs)
+    note = _WITHOUT_GUIDES if policy.is_guide.any() else _AT_LEAST
     try:
         found = prove(model, policy)
     except Fault as fault:
         most = np.full(model.n_costs, np.inf)
-        return Verification(False, str(fault), (), math.nan, unknown, math.nan, nothing, most, 0, _AT_LEAST)
+        return Verification(False, str(fault), (), math.nan, unknown, math.nan, nothing, most, 0, note)
     return Verification(
-        True, None, (), found.reward, unknown, found.lowered, nothing, found.sure_cost, found.beliefs, _AT_LEAST
+        True, None, (), found.reward, unknown, found.lowered, nothing, found.sure_cost, found.beliefs, note
     )
 
 
@@ -255,7 +257,7 @@ class _Claims(NamedTuple):
                 return False
             return low > high + error + _DIGITS * max(unit, min(abs(low), abs(high)))
 
-        if found.note == _AT_LEAST:
+        if found.note is not None:
             yield from self._unproven(found, above)
             return
         if above(self.lower, self.upper):
