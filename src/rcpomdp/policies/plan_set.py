@@ -56,9 +56,9 @@ class PlanSetPolicy:
     wherever it is changed (Theorem 6). It earns at least what the start promises. All this holds if the numbers
     are what they should be, which `verify` checks and the policy itself does not.
 
-    With guides, the action at (b, d) is that of the guide with the largest α·b, if after every observation some plan has
-    ``w ≤ d'`` at the new belief; else it is that of the best plan with ``w ≤ d``. The budget is kept all the same, as
-    there always is a plan to change to (Theorem 22). What the start promises is then what the plans alone earn.
+    With guides, the action at (b, d) is that of the guide with the largest α·b, if after every observation some plan
+    has ``w ≤ d'`` at the new belief; else it is that of the best plan with ``w ≤ d``. The budget is kept all the same,
+    as there always is a plan to change to (Theorem 22). What the start promises is then what the plans alone earn.
 
     The budget is that of `model`. From a start that costs more than that, the best plan within it is taken at once.
 
@@ -145,7 +145,9 @@ class PlanSetPolicy:
         )
 
     def with_guides(self, guides: Sequence[Guide]) -> PlanSetPolicy:
-        """The same plans with guides."""
+        """The same plans with guides; where nothing costs anything there are none."""
+        if not self.model.n_costs:
+            return self
         parts, n = np.split(self.domain_states, self.domain_start[1:-1]), len(guides)
         known = {part.tobytes(): i for i, part in enumerate(parts)}
         for guide in guides:
@@ -224,7 +226,7 @@ class PlanSetPolicy:
     @cached_property
     def is_guide(self) -> BoolArray:
         """[n] True at nodes of which it is not known what they spend."""
-        return np.isinf(self.sure_cost).any(axis=1)
+        return np.asarray(np.isinf(self.sure_cost).any(axis=1))
 
     @property
     def budget(self) -> FloatArray:

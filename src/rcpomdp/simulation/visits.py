@@ -21,6 +21,7 @@ def nodes_met(model: CPOMDP, policy: PlanSetPolicy, steps: int, seed: int, over:
     u_start, u, rng = random_streams.block(seed, 0, steps)
     met = np.zeros(policy.actions.size, dtype=np.bool_)
     (batch,) = policy.batches([policy.initial(rng)] * u_start.size, model)
+    assert batch.program is not None  # it is the policy's own model
     for runs in np.split(batch.runs, range(_BATCH, u_start.size, _BATCH)):
         rollout.run_batch(
             model.arrays,

@@ -117,27 +117,29 @@ def _within(p: PlanArrays, domain: int, left: FloatArray) -> int:
     """Number of a domain's plans that the first cost does not rule out: they come first."""
     low, high = p.group[domain], p.guides[domain]
     if left.size == 0:
-        return high - low
+        return int(high - low)
     while low < high:
         middle = (low + high) // 2
         if _affordable(p.sure_cost[middle, 0], left[0]):
             low = middle + 1
         else:
             high = middle
-    return low - p.group[domain]
+    return int(low - p.group[domain])
 
 
 @inner
 def _others_fit(p: PlanArrays, node: int, left: FloatArray) -> bool:
     """True if all costs but the first can be paid."""
-    for k in range(1, left.size):
+    for k in range(1, left.size):  # noqa: SIM110 - compiled code has no all()
         if not _affordable(p.sure_cost[node, k], left[k]):
             return False
     return True
 
 
 @inner
-def _fill_scores(p: PlanArrays, domain: int, first: int, last: int, size: int, probs: FloatArray, w: PlanScratch) -> None:
+def _fill_scores(
+    p: PlanArrays, domain: int, first: int, last: int, size: int, probs: FloatArray, w: PlanScratch
+) -> None:
     """Write ``α·b`` of a domain's nodes, the first-th to the last-th, for a belief whose places are known."""
     n = p.group[domain + 1] - p.group[domain]
     for j in range(first, last):
@@ -159,7 +161,7 @@ def best_node(
     probs: FloatArray,
     w: PlanScratch,
 ) -> int:
-    """The plan that promises most at a belief of those within the budget, or ``node`` if none has more than ``value``."""
+    """The plan within the budget that promises most at a belief, or ``node`` if none has more than ``value``."""
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
         if not _places(p, domain, states, w.place):

@@ -11,7 +11,7 @@ from .. import belief as _belief
 from ..arrays import ModelArrays
 from ..jit import inner, kernel
 from . import plan_set as _plan_set
-from .plan_set import PlanArrays
+from .plan_set import PlanArrays, PlanScratch
 
 ALPHA, CONTROLLER, RANDOM, PLAN_SET = 0, 1, 2, 3
 BLOCK_RUNS = 256  # runs that draw from one generator
@@ -183,6 +183,31 @@ def _keep(path: IntArray, run: int, t: int, s: int) -> None:
         path[run, t] = s
 
 
+@inner
+def _mark(met: BoolArray, node: int) -> None:
+    """Note that a run acts from a node, where that is kept."""
+    if met.size > 0:
+        met[node] = True
+
+
+@inner
+def _node_after(
+    m: ModelArrays,
+    p: Program,
+    memory: int,
+    o: int,
+    left: FloatArray,
+    states: IndexArray,
+    probs: FloatArray,
+    scratch: PlanScratch,
+) -> int:
+    """The memory after an observation, at the belief that it led to; below 0 if a plan set has nothing to follow."""
+    after = next_memory(p, memory, o)
+    if p.kind != PLAN_SET or (after < 0 and not _is_guide(p.plans, memory)):
+        return after
+    return int(_follow(m, p.plans, p.action, after, left, states, probs, scratch))
+
+
 @kernel
 def run_batch(
     m: ModelArrays,
@@ -236,8 +261,7 @@ def run_batch(
             if surely_ended(terminal, states):
                 break
             a = choice(program, node, states, probs, n_actions, score)
-            if met.size > 0:
-                met[node] = True
+            _mark(met, node)
             if not terminal[s]:
                 out.length[run] = t + 1
             out.reward[run] += weight * m.reward[s, a]
@@ -255,14 +279,9 @@ def run_batch(
                 _spend(m, a, states, probs, left, left)
             states_a, states_b = states_b, states_a
             probs_a, probs_b = probs_b, probs_a
-            guided = planned and _is_guide(program.plans, node)
-            node = next_memory(program, node, o)
-            if planned:
-                if node >= 0 or guided:
-                    belief = states_a[:size], probs_a[:size]
-                    node = _follow(m, program.plans, program.action, node, left, belief[0], belief[1], scratch)
-                if node < 0:
-                    return int(run)
+            node = _node_after(m, program, node, o, left, states_a[:size], probs_a[:size], scratch)
+            if planned and node < 0:
+                return int(run)
             weight *= discount
         out.ended[run] = terminal[s]
     return NEVER

@@ -115,17 +115,16 @@ def _best_guided(search: PointBasedSearch, policy: PlanSetPolicy, clock: Clock, 
     """The plans with the guides that earn most, or without any if none earn more by a standard error."""
     seconds = clock.left if clock.left is not None else clock.elapsed * _GUIDES / (1 - _GUIDES)
 
-    def earned(policy: PlanSetPolicy) -> _Earning:
-        deadline = Clock(_TO_CHOOSE * seconds)
-        return _Earning(policy, *simulated_worth(search.model, policy, deadline, seed, _MOST_RUNS, np.inf))
+    def earned(policy: PlanSetPolicy) -> tuple[float, FloatArray, FloatArray]:
+        return simulated_worth(search.model, policy, Clock(_TO_CHOOSE * seconds), seed, _MOST_RUNS, np.inf)
 
-    best = earned(policy)
+    best = _Earning(policy, *earned(policy))
     plans = plan_set(search, search.best_candidate, everywhere=True)
     try:
         for guided in guided_plan_sets(search, plans, (0.5 - 2 * _TO_CHOOSE) * seconds, seed):
-            found = earned(guided)
-            if found.reward > best.reward + found.error[0]:
-                best = found
+            reward, cost, error = earned(guided)
+            if reward > best.reward + error[0]:
+                best = _Earning(guided, reward, cost, error)
     except KeyboardInterrupt:
         pass
     return best
