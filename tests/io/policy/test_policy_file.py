@@ -95,7 +95,7 @@ def test_a_plan_set_is_described_and_comes_back_to_the_bit(plans: Path, tmp_path
     policy = rc.load_policy(plans, MODEL)
     assert isinstance(policy, PlanSetPolicy)
     nodes = int((policy.domain < 0).sum())
-    sizes = {"plans": policy.actions.size - nodes, "belief_nodes": nodes, "observations": 2}
+    sizes = {"plans": policy.actions.size - nodes, "belief_nodes": nodes, "guides": 0, "observations": 2}
     assert rc.policy_info(plans)["policy"] == {"kind": "plan-set", **sizes}
     rc.save_policy(tmp_path / "again.rcp", policy, MODEL)
     assert (tmp_path / "again.rcp").read_bytes() == plans.read_bytes()
