@@ -99,10 +99,10 @@ def examine(seed: int, seconds: float, nodes: int, kinds: bool = False) -> Findi
 def _tell(model: Model, kinds: bool) -> str:
     """Sizes and kind."""
     what = f"{model.sizes}, γ {model.discount}, {model.kind}, ĉ {', '.join(f'{c:.6g}' for c in model.budget)}"
-    if model.k:
-        return f"{what}, k {model.k}, horizon {model.horizon}"
     if kinds:
-        what += f", β {model.beta.round(4).tolist()}, steps {model.step_limit.tolist()}, horizon {model.horizon}"
+        what += f", k {model.k or '∞'}, β {model.beta.round(4).tolist()}, horizon {model.horizon}"
+    if np.isfinite(model.step_limit).any():
+        what += f", steps {model.step_limit.tolist()}"
     return what
 
 

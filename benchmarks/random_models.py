@@ -1,8 +1,8 @@
 """Random small models: model and budget are functions of a seed.
 
 With `kinds` costs have discounts of their own, from γ to 1, steps have limits, and the process may be over after one to
-six steps, then also with γ = 1. Or the budget must hold at histories shorter than k = 1, 2, 3 alone; then costs are
-discounted as the reward is, steps have no limits, and processes end after one to four steps if they do.
+six steps, then also with γ = 1. Or the budget must hold at histories shorter than k = 1, 2, 3 alone; then steps have no
+limits, processes end after one to four steps if they do, and costs are discounted as the reward is if they do not.
 """
 
 from __future__ import annotations
@@ -77,10 +77,12 @@ def _limit_of_histories(seed: int) -> int:
 
 
 def _until_k(rng: np.random.Generator, model: Model) -> Model:
-    """The model with a horizon, or without."""
+    """The model with a horizon and discounts of costs, or without."""
     horizon = int(rng.integers(1, 5)) if rng.random() < 0.6 else 0
-    gamma = 1.0 if horizon and rng.random() < 0.4 else model.discount
-    return model._replace(discount=gamma, beta=np.full(len(model.C), gamma), horizon=horizon)
+    if not horizon:
+        return model
+    gamma = 1.0 if rng.random() < 0.4 else model.discount
+    return model._replace(discount=gamma, beta=_cost_discounts(rng, gamma, len(model.C)), horizon=horizon)
 
 
 def _of_a_kind(rng: np.random.Generator, model: Model) -> Model:
@@ -89,12 +91,17 @@ def _of_a_kind(rng: np.random.Generator, model: Model) -> Model:
     horizon = int(rng.integers(1, 7)) if rng.random() < 0.5 else 0
     if horizon and rng.random() < 0.4:
         gamma = 1.0
-    beta = np.array([float(rng.choice([gamma, rng.uniform(gamma, 1), 1.0])) for _ in range(k)])
+    beta = _cost_discounts(rng, gamma, k)
     limit = np.full(k, np.inf)
     if rng.random() < 0.3:
         limited = rng.random(k) < 0.7
         limit = np.where(limited, rng.choice([0.0, 0.31, 1.0, 1.3, 2.0, float(rng.uniform(0, 2))], k), np.inf)
     return model._replace(discount=gamma, beta=beta, step_limit=limit, horizon=horizon)
+
+
+def _cost_discounts(rng: np.random.Generator, gamma: float, k: int) -> Array:
+    """The reward's, one between, or 1, for each cost."""
+    return np.array([float(rng.choice([gamma, rng.uniform(gamma, 1), 1.0])) for _ in range(k)])
 
 
 def _row(rng: np.random.Generator, width: int, density: float, sure: float) -> Array:
@@ -139,10 +146,10 @@ def _expected_budget(rng: np.random.Generator, model: Model, chosen: str) -> Arr
     k, m = len(model.C), model.R.shape[1]
     if chosen in ("zero", "unlimited"):
         return _budget(rng, model, chosen)
-    least, one = np.zeros((k, model.R.shape[0])), np.zeros((m, k, model.R.shape[0]))
+    least, one, beta = np.zeros((k, model.R.shape[0])), np.zeros((m, k, model.R.shape[0])), model.beta[:, None]
     for _ in range(model.horizon or 2000):
-        least = (model.C + model.discount * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
-        one = model.C.transpose(2, 0, 1) + model.discount * np.einsum("ast,akt->aks", model.T, one)
+        least = (model.C + beta[..., None] * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
+        one = model.C.transpose(2, 0, 1) + beta * np.einsum("ast,akt->aks", model.T, one)
     low, high = least @ model.start, (one @ model.start).max(axis=0)
     if chosen == "below":
         return np.where(np.arange(k) == 0, low * (1 - 1e-6), high + 1)
