@@ -120,7 +120,8 @@ def test_bad_words_get_one_sentence(run, here: Path, words: tuple[str, ...], sen
 
 
 def test_how_costs_count_is_told_and_a_horizon_is_replaced_aloud(run, here: Path) -> None:
-    assert run("convert", "tiger", "t.pomdp", "-p", "cost_discount=1", "-p", "step_limit=1", "-p", "horizon=4").code == 0
+    kind = ("-p", "cost_discount=1", "-p", "step_limit=1", "-p", "horizon=4")
+    assert run("convert", "tiger", "t.pomdp", *kind).code == 0
     told = run("solve", "t.pomdp", "--json")
     facts = json.loads(told.out)
     assert (facts["budget"], facts["cost_discount"], facts["step_limit"]) == ([3.0], [1.0], [1.0])
