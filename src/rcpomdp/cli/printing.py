@@ -121,6 +121,17 @@ def model_facts(model: CPOMDP) -> dict[str, Any]:
     }
 
 
+def budget_facts(model: CPOMDP) -> dict[str, Any]:
+    """What was kept: budgets, and where they are not as the paper has them how costs count, and for how long."""
+    own = bool((model.cost_discount != model.discount).any())
+    return {
+        "budget": [finite(limit) for limit in model.budget],
+        "cost_discount": model.cost_discount.tolist() if own else None,
+        "step_limit": [finite(limit) for limit in model.step_limit] if model.has_step_limits else None,
+        "model_horizon": model.horizon,
+    }
+
+
 def class_facts(model: CPOMDP) -> dict[str, Any]:
     """Facts about a model's observability classes."""
     from ..model.classes import observability_classes

@@ -28,6 +28,7 @@ from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, check_k, is_number
 from ..clock import Clock
 from ..finite_k.solve import finite_k
+from ..folding import folded, unfolded
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
@@ -100,15 +101,16 @@ def arcs(
     if k is not None and np.isfinite(k):
         if variant != "levels" or switches is not None or act_time is not None:
             raise InputError("a finite k goes without variant, switches and act_time, which are for every history")
-        _check_as_published(model, "a finite k")
-        return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
+        told = _as_published(model, "a finite k")
+        return unfolded(_finite(told, int(k), epsilon, time_limit, memory_limit, seed, progress), model)
     if variant == "paper":
         if switches is not None or act_time is not None:
             raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
-        _check_as_published(model, "the variant 'paper'")
-        return arcs_paper(
-            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        told = _as_published(model, "the variant 'paper'")
+        found = arcs_paper(
+            told, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
+        return unfolded(found, model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
     with np.errstate(over="ignore"):
@@ -131,10 +133,14 @@ def arcs(
     return with_expected_costs(without_that_budget(found, model), model, seed)
 
 
-def _check_as_published(model: CPOMDP, what: str) -> None:
-    """Refuse costs that are not those of the paper: discounted as the reward is, and limited in total alone."""
-    if (model.cost_discount != model.discount).any() or model.has_step_limits:
-        raise InputError(f"{what} goes with costs that are discounted as the reward is, and without step limits")
+def _as_published(model: CPOMDP, what: str) -> CPOMDP:
+    """The model with costs as those of the paper are: discounted as the reward is, and limited in total alone."""
+    for i in np.flatnonzero(np.isfinite(model.step_limit)).tolist():
+        raise InputError(
+            f"{what} goes without limits for single steps, and cost {model.costs[i]!r} has the step limit "
+            f"{model.step_limit[i]:.12g}"
+        )
+    return folded(model, what)
 
 
 def _finite(
