@@ -50,7 +50,7 @@ def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level:
 
 @inner
 def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, top: int, epsilon: float) -> tuple[int, int]:
-    """Descend from a node as SARSOP does (SampleHeu); return how many nodes were sampled, and whether room was short."""
+    """Descend from a node as SARSOP does (SampleHeu); return how many nodes were sampled, and if room was short."""
     i, n = top, 0
     low = tree.value[top].v_lo  # SAMPLE, lines 1 and 2
     target = max(epsilon, KAPPA * (tree.value[top].v_hi - low))  # ε_t
