@@ -65,9 +65,9 @@ def tunnels(
     there costs 1, on top of the step back if it is one. Arrival in cell 1 or 2 of tunnel 1 or 2 shows whether
     that tunnel is rocky, with errors; nothing is seen elsewhere.
 
-    On the map "rising" the rover sees the better the nearer it is, as the paper has it: it sees on arrival in cells 1, 2
-    and 3, right with probability `p_correct` − 0.1, − 0.05 and + 0.05. Rocks fill cells 3 and 4, a move into one of them
-    costs 1, and a step back leads into the hall from cells 1 to 3.
+    On the map "rising" the rover sees the better the nearer it is, as the paper has it: it sees on arrival in cells 1,
+    2 and 3, right with probability `p_correct` − 0.1, − 0.05 and + 0.05. Rocks fill cells 3 and 4, a move into one of
+    them costs 1, and a step back leads into the hall from cells 1 to 3.
 
     The paper publishes no map. The first one has its sizes, its behaviour and its values: the unconstrained
     optimum is 2 · 0.99⁴ = 1.921. The paper gives the cost of stepping back as 0.5 in one place and as 1 in

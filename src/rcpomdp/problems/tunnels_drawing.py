@@ -23,7 +23,7 @@ class TunnelsDrawing:
 
     def __init__(self, model: CPOMDP) -> None:
         self._places = [str(label).split() for label in model.states]  # place, then the terrain of each tunnel
-        self._rocks = MAPS[model.name.removeprefix("tunnels-") if "-" in model.name else "constant"].rocks
+        self._rocks = MAPS.get(model.name.removeprefix("tunnels-"), MAPS["constant"]).rocks
 
     def scene(self) -> list[Shape]:
         """Hall, cells and prizes."""

@@ -38,12 +38,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
 from ...kernels.arcs_published.tree import ROOT
 from ...model import CPOMDP
+from ...policies import Policy
 from ..checks import check_common, check_whole, is_number
 from ..clock import Clock
 from ..result import (
@@ -140,14 +142,16 @@ def _run(
     found, budgets = search.policy(), search.budgets()
     if search.setting.first_tie and found.horizon is None:
         trace[-1] = trace[-1]._replace(lower=min(found.reward - search.slack, trace[-1].upper))
-    acting = act_time is not None and not search.infeasible
+    policy: Policy[Any] = found.policy
+    if act_time is not None and not search.infeasible:
+        policy = ActingPolicy(search, float(act_time), epsilon)
     return Result.of_search(
         "arcs",
         status,
         trace,
         clock.setup_seconds,
         variant="paper",
-        policy=ActingPolicy(search, float(act_time), epsilon) if acting else found.policy,
+        policy=policy,
         reward=found.reward,
         cost=np.array([found.cost]),
         sure_cost=np.array([found.sure_cost]),

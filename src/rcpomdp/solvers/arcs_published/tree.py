@@ -186,10 +186,10 @@ class PaperSearch:
         order = [ROOT]
         for node in order:
             order.extend(self._children(node, column))
-        reward, cost, sure = self._totals(order, column)
-        proven = column == "proven_action" or (self.setting.first_tie and sure <= self.setting.limit)
+        totals = self._totals(order, column)
+        proven = column == "proven_action" or (self.setting.first_tie and totals[2] <= self.setting.limit)
         horizon = None if proven else int(t.info["horizon"][ROOT])
-        return Found(self._controller(order, column), reward, cost, sure, horizon)
+        return Found(self._controller(order, column), *totals, horizon)
 
     @property
     def followed(self) -> str:

@@ -8,8 +8,8 @@ on with the posterior belief and
 
 Each solve runs column generation (`solvers.cgcp.solve`) until its bounds are within epsilon or `step_time` is over.
 Where no policy keeps what is left, the one of least weighted cost is followed, of equals the one of most reward.
-`overspent="least-cost"` is what the program of Ho et al. 2024 does: once more was spent than the budget, d is below 0 and
-nothing is feasible, and a policy of least cost is followed whatever it earns. As each step plans on another budget
+`overspent="least-cost"` is what the program of Ho et al. 2024 does: once more was spent than the budget, d is below 0
+and nothing is feasible, and a policy of least cost is followed whatever it earns. As each step plans on another budget
 than the one before had planned for it, what the first plan promises need not come true: neither its reward nor its
 cost. That is the inconsistency which recursive constraints remove (Ho et al. 2024, Sec. 2 and App. F.1).
 

@@ -236,7 +236,7 @@ class _Search:
         """The next vectors, their actions, and reward and costs at the points; None if time is up."""
         n, rows, _ = self.vectors.shape
         following = np.asarray(self.points.following @ self.vectors.reshape(n * rows, -1).T).reshape(-1, n, rows)
-        kept = self.blind if self.keeps_blind else []
+        kept = self.blind if self.keeps_blind else self.blind[:0]
         new = {vector.tobytes(): (vector, a) for a, vector in enumerate(kept)}  # equal ones once
         values = []
         for i in range(len(self.points.beliefs)):
