@@ -141,7 +141,7 @@ def test_the_command_makes_the_cells_that_it_is_told_for() -> None:
     longer = changed(base, {"suite": "paper-unconstrained", "title": "CRS(5,7), longer", "time_limit": 10.0})
     assert commands("paper-unconstrained", [longer], "s.db") == [
         "rcpomdp reproduce paper-unconstrained --time-limit 3 --store s.db"
-        "  # here: 1 of 18 cells; --only and --skip choose"
+        "  # here: 1 of 24 cells; --only and --skip choose"
     ]
     assert commands("somebody's", [base], "s.db") == []
 
@@ -150,7 +150,7 @@ def test_seeds_and_steps_are_part_of_the_command() -> None:
     records = real("paper-extended", "C-Tiger", "CPBVI") + real("paper-extended", "CE", "CGCP-CL")
     assert commands("paper-extended", records, "s.db") == [
         "rcpomdp reproduce paper-extended --time-limit 3 --step-time 0.05 --seeds 2 --store s.db"
-        "  # here: 2 of 54 cells; --only and --skip choose"
+        "  # here: 2 of 142 cells; --only and --skip choose"
     ]
 
 
