@@ -68,7 +68,7 @@ def test_what_the_paper_may_have_run_instead_has_its_rows_and_says_so() -> None:
     causes = Counter(paper.cause(cell) for _, cell in suites.cells("paper-extended"))
     del causes[""]
     assert set(causes) == {
-        *("ĉ = 0.5", "the map 'rising'", "planned with ĉ = 2", "the map 'rising', planned with ĉ = 2"),
+        *("ĉ = 0.5", "the map 'rising'", "planned with ĉ = 2", "the map 'rising', planned with ĉ = 2", "B = 20"),
     }
     [(_, half)] = suites.cells("paper-extended", only="CRS(4,4)*0.5, CGCP", skip=["CGCP-CL"])
     whole = paper.row_of(half)

@@ -150,7 +150,7 @@ def test_seeds_and_steps_are_part_of_the_command() -> None:
     records = real("paper-extended", "C-Tiger", "CPBVI") + real("paper-extended", "CE", "CGCP-CL")
     assert commands("paper-extended", records, "s.db") == [
         "rcpomdp reproduce paper-extended --time-limit 3 --step-time 0.05 --seeds 2 --store s.db"
-        "  # here: 2 of 142 cells; --only and --skip choose"
+        "  # here: 2 of 143 cells; --only and --skip choose"
     ]
 
 

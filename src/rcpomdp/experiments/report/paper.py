@@ -72,6 +72,8 @@ def cause(cell: Cell) -> str:
         causes.append(f"ĉ = {cell.budget[0]:g}")
     if "map" in cell.parameters:
         causes.append(f"the map {cell.parameters['map']!r}")
+    if "bound" in cell.options:
+        causes.append(f"B = {cell.options['bound']:g}")
     if "planned_budget" in cell.options:
         causes.append(f"planned with ĉ = {cell.options['planned_budget']:g}")
     return ", ".join(causes)
