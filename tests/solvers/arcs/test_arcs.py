@@ -536,6 +536,7 @@ def test_acting_on_random_models_keeps_the_budget(seed: int) -> None:
         ({"variant": "paper", "act_time": -1}, "the time before a step must be at least 0, not -1"),
         ({"variant": "paper", "heuristic_share": 1.5}, "the share of heuristic rounds must be from 0 to 1, not 1.5"),
         ({"variant": "paper", "ties": "last"}, "ties are decided by one of 'best', 'first', not 'last'"),
+        ({"variant": "paper", "ties": "first", "act_time": 0.1}, "ties 'first' go without act_time"),
         ({"pruning": False}, "pruning, heuristic_share and ties are those of the variant 'paper'"),
         ({"epsilon": -1e-9}, "epsilon must be at least 0, not -1e-09"),
         ({"epsilon": float("nan")}, "epsilon must be at least 0, not nan"),

@@ -116,6 +116,8 @@ def arcs_paper(
         raise InputError(f"ties are decided by one of {', '.join(map(repr, TIES))}, not {ties!r}")
     if act_time is not None and (not is_number(act_time) or not act_time >= 0):
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
+    if act_time is not None and ties != "best":  # what the tree follows is proven as it stands, not as it changes
+        raise InputError(f"ties {ties!r} go without act_time")
     _load_kernels()
     clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH)
     search = PaperSearch(model, memory_limit, seed, bool(pruning), time_limit, float(heuristic_share), ties == "first")
