@@ -18,7 +18,10 @@ SHARES = {("CGCP", 1): "0.51", ("CGCP", 2): "0.49", ("ARCS", 1): "0"}  # of runs
 SHARES_OF = 1000  # runs
 LONGER = ", longer"  # ends the title of what the paper gave 1000 s
 _RUN_AS = {("CRS(4,4)", 0.5): 1.0}  # a budget that a row may have been run with -> the one that it is printed with
-_TABLES = {"paper-main": EXTENDED, "paper-extended": EXTENDED, "paper-unconstrained": UNCONSTRAINED}
+_TABLES = {
+    **{"paper-main": EXTENDED, "paper-extended": EXTENDED, "paper-figure": EXTENDED},
+    "paper-unconstrained": UNCONSTRAINED,
+}
 
 
 class PaperRow(NamedTuple):
@@ -64,11 +67,8 @@ def algorithm_of(cell: Cell) -> str:
 
 def cause(cell: Cell) -> str:
     """What a cell has in place of what the paper says of the row that it repeats; "" if nothing."""
-    row = row_of(cell)
-    if row is None:
-        return ""
-    causes = []
-    if float(cell.budget[0]) != row.budget:
+    row, causes = row_of(cell), []
+    if row is not None and float(cell.budget[0]) != row.budget:
         causes.append(f"ĉ = {cell.budget[0]:g}")
     if "map" in cell.parameters:
         causes.append(f"the map {cell.parameters['map']!r}")
