@@ -21,6 +21,7 @@ from . import (  # noqa: F401 - each module adds its commands
     explain,
     explore,
     graph,
+    paper,
     plot,
     problems,
     render,

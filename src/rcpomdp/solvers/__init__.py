@@ -28,8 +28,9 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
     ``time_limit`` in seconds; ``memory_limit`` in bytes; ``seed``; ``progress``, a function called with the bounds now
     and then. Besides, "arcs" (see `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop"
     (see `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp"
-    and "exp-gradient" have ``iterations``; "cgcp-cl" has ``step_time``; "cpbvi" and "cpbvi-d" have ``beliefs`` and
-    ``iterations``.
+    and "exp-gradient" have ``iterations``, and the latter ``variant="derived"`` or ``"paper"``; "cgcp-cl" has
+    ``step_time`` and ``overspent``; "cpbvi" and "cpbvi-d" have ``beliefs``, ``iterations``, ``blind_plans`` and
+    ``planned_budget``.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")

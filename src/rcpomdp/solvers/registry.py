@@ -110,6 +110,7 @@ SOLVERS = {
             summary="a mixture near that optimum, and an upper bound on it",
             criterion=Criterion.EXPECTATION,
             randomised=True,
+            variants=("derived", "paper"),
             function=".exp_gradient:exp_gradient",
         ),
         Solver(

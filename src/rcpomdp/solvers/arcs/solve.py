@@ -67,6 +67,9 @@ def arcs(
     progress: Callable[[TracePoint], None] | None = None,
     switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
+    pruning: bool = True,
+    heuristic_share: float = 0.5,
+    ties: str = "best",
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
 
@@ -83,6 +86,7 @@ def arcs(
     switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
+    pruning, heuristic_share, ties : of "paper" alone, as `solvers.arcs_published.solve.arcs_paper` has them
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
     the lower bound is −inf, and the policy returned is the one that may spend the least.
@@ -97,6 +101,8 @@ def arcs(
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    if variant != "paper" and (pruning is not True or heuristic_share != 0.5 or ties != "best"):
+        raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
     check_k(k)
     if k is not None and np.isfinite(k):
         if variant != "levels" or switches is not None or act_time is not None:
@@ -104,11 +110,20 @@ def arcs(
         told = _as_published(model, "a finite k")
         return unfolded(_finite(told, int(k), epsilon, time_limit, memory_limit, seed, progress), model)
     if variant == "paper":
-        if switches is not None or act_time is not None:
-            raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
+        if switches is not None:
+            raise InputError("switches are those of the variant 'levels'; 'paper' has none")
         told = _as_published(model, "the variant 'paper'")
         found = arcs_paper(
-            told, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+            told,
+            epsilon=epsilon,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            seed=seed,
+            progress=progress,
+            pruning=pruning,
+            heuristic_share=heuristic_share,
+            ties=ties,
+            act_time=act_time,
         )
         return unfolded(found, model)
     if isinstance(switches, Mapping):
