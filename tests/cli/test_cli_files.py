@@ -29,7 +29,8 @@ def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:
     told = json.loads(run("info", "ce.rcp", "--json").out)
     assert told["problem"] == {"name": "ce.pomdp", "parameters": {}}
     assert json.loads(run("verify", "ce.rcp", "--json").out)["budget"] == [6.0]
-    assert run("verify", "ce.rcp", "--problem", "ce").code == 0
+    assert run("verify", "ce.rcp", "--problem", "ce").code == 1  # whose budget is 5
+    assert run("verify", "ce.rcp", "--problem", "ce", "--budget", "6").code == 0
     simulated = json.loads(run("simulate", "--policy", "ce.rcp", "--runs", "5", "--json").out)
     assert simulated["problem"] == "ce.pomdp"
     blind = run("simulate", "--problem", "ce.pomdp", "--policy", "blind:tunnel-B", "--runs", "5", "--json")

@@ -129,12 +129,16 @@ def drawing(problem: str, model: CPOMDP) -> Drawing | None:
 
 
 def model_of_file(
-    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None
+    path: str,
+    problem: str | None,
+    param: list[str] | None,
+    budget: list[str] | None,
+    keep_budget: bool = False,
 ) -> tuple[str, CPOMDP, dict[str, Any]]:
     """The problem's name, the model and the facts of a policy file.
 
     The file names its problem and parameters unless `problem` does. The budget is the one the policy was made for,
-    unless another is given.
+    unless another is given, or `keep_budget` asks for that of the problem.
     """
     from ..io import policy_info
     from ..io.policy.foreign import is_foreign
@@ -159,7 +163,7 @@ def model_of_file(
     if budget:
         made = made.with_budget(budgets(budget))
     elif (
-        "budget" not in given and facts["model"]["fingerprint"] == made.fingerprint
+        not keep_budget and "budget" not in given and facts["model"]["fingerprint"] == made.fingerprint
     ):  # any other model is refused later
         made = made.with_budget(facts["model"]["budget"])
     return problem, made, facts

@@ -1,5 +1,6 @@
 """Files: written whole or not at all, and read without executing anything."""
 
+from .controller import CONTROLLER_SCHEMA, controller_c, controller_json
 from .model_file import load_model, save_model
 from .policy.file import load_policy, policy_info, save_policy
 from .policy.foreign import read_policy, write_policy
@@ -7,6 +8,9 @@ from .pomdpx.reader import read_pomdpx
 from .pomdpx.writer import write_pomdpx
 
 __all__ = [
+    "CONTROLLER_SCHEMA",
+    "controller_c",
+    "controller_json",
     "load_model",
     "load_policy",
     "policy_info",
