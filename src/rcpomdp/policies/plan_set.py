@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -270,6 +270,12 @@ class PlanSetPolicy:
     def name(self, node: int) -> str:
         """A node in words."""
         return f"{'plan' if self.domain[node] >= 0 else 'belief node'} {node}"
+
+    def compressed(self, model: CPOMDP, loss: float = 0.0, time_limit: float = 60.0) -> PlanSetPolicy:
+        """A set of fewer plans of which no less is proven but for `loss`, verified; `rc.compress` tells more of it."""
+        from ..compression import compress  # it stands on policies and on their verification
+
+        return cast(PlanSetPolicy, compress(model, self, loss, time_limit).policy)
 
     def batches(self, states: Sequence[PlanSetState], model: CPOMDP) -> list[Batch]:
         """One batch of all runs, which have not begun; through the protocol if it is another model's, as elsewhere."""
