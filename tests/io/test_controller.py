@@ -18,7 +18,7 @@ from rcpomdp.policies import ControllerPolicy, blind
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
-HOSTILE = ['*/ int x; /*', 'a"; system("x"); "', "\\", "??/", "new\nline", "\x1b[31m", "é\0ü", "%s%n", "// \\"]
+HOSTILE = ["*/ int x; /*", 'a"; system("x"); "', "\\", "??/", "new\nline", "\x1b[31m", "é\0ü", "%s%n", "// \\"]
 
 
 def made(n: int, seed: int, labels: list[str] | None = None) -> tuple[rc.CPOMDP, ControllerPolicy]:
@@ -83,8 +83,9 @@ def test_hostile_labels_stay_text(tmp_path: Path) -> None:
     assert "??" not in source
     assert len(re.findall(r"\*/", re.sub(r'"(\\.|[^"\\])*"', "", source))) == source.count("/* ")
     (tmp_path / "names.c").write_text(
-        '#include <stdio.h>\n#include "controller.h"\nint main(void) { for (int i = 0; i < CONTROLLER_OBSERVATIONS; i++)'
-        ' puts(controller_observation_names[i]); puts(controller_name); return (int)controller_step(0, 0) * 0; }'
+        '#include <stdio.h>\n#include "controller.h"\n'
+        "int main(void) { for (int i = 0; i < CONTROLLER_OBSERVATIONS; i++)"
+        " puts(controller_observation_names[i]); puts(controller_name); return (int)controller_step(0, 0) * 0; }"
     )
     compiled(source, tmp_path)
     subprocess.run([str(COMPILER), "-std=c99", "-trigraphs", "-o", "names", "names.c"], cwd=tmp_path, check=True)
@@ -122,7 +123,7 @@ def test_policies_that_need_beliefs_are_refused() -> None:
     model = rc.problems.make("tiger")
     for policy in (rc.policies.fib(model), rc.policies.RandomPolicy(model)):
         for write in (controller_c, controller_json):
-            with pytest.raises(rc.PolicyError, match=r"^only controllers can be exported, not \w+: a policy that needs"):
+            with pytest.raises(rc.PolicyError, match="^only controllers can be exported, not "):
                 write(policy, model)
     with pytest.raises(rc.PolicyError, match="other actions or observations"):
         controller_c(blind(rc.problems.make("crs-4-4"), 7), model)

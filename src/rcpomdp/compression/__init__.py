@@ -5,6 +5,6 @@ others can stand in, with no loss of reward and no larger sure cost; and, if a l
 that and within the budget. The last verified step is the result.
 """
 
-from .compress import Compression, compress
+from .smaller import Compression, compress
 
 __all__ = ["Compression", "compress"]

@@ -27,14 +27,9 @@ def dominated(successors: list[list[int]]) -> tuple[IntArray, IntArray]:
     while changed:
         changed = False
         for i in range(1, len(order)):
-            known = [j for j in before[i] if parent[j] >= 0]
-            common = known[0]
-            for other in known[1:]:
-                while common != other:
-                    if common > other:
-                        common = parent[common]
-                    else:
-                        other = parent[other]
+            common = -1
+            for known in (j for j in before[i] if parent[j] >= 0):
+                common = known if common < 0 else _meet(parent, common, known)
             changed |= parent[i] != common
             parent[i] = common
     size = np.ones(len(order), dtype=np.int64)
@@ -47,6 +42,13 @@ def dominated(successors: list[list[int]]) -> tuple[IntArray, IntArray]:
     by_node = np.empty((2, len(order)), dtype=np.int64)
     by_node[:, order] = first, first + size
     return by_node[0], by_node[1]
+
+
+def _meet(parent: list[int], i: int, j: int) -> int:
+    """The nearest node that dominates two others."""
+    while i != j:
+        i, j = (parent[i], j) if i > j else (i, parent[j])
+    return i
 
 
 def _reverse_postorder(successors: list[list[int]]) -> list[int]:

@@ -2,8 +2,8 @@
 
 ``α_n(s) = R(s, a_n) + γ Σ T Z α_{n_o}(s')`` for every node and state; ``μ_e(s)``, the discounted times that edge
 ``e = (n, o)`` leads to state s. A controller whose edge e leads to m in place of m' earns ``μ_e·(α_m' − α_m)`` less, to
-first order. ``w_n = c̄_n + β max_o w_{n_o}`` bounds what follows a node, where c̄_n is the largest cost over the states it
-can meet; what is left at node n is at least d_n, where ``d = ĉ`` at the start and ``d_{n_o} ≤ (d_n − c̄_n) / β``.
+first order. ``w_n = c̄_n + β max_o w_{n_o}`` bounds what follows a node, where c̄_n is the largest cost over the states
+that it can meet. At node n at least d_n is left, where ``d = ĉ`` at the start and ``d_{n_o} ≤ (d_n − c̄_n) / β``.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ class Moves(NamedTuple):
     @classmethod
     def of(cls, model: CPOMDP, action: int) -> Moves:
         """Those that have a probability."""
-        move, told = sp.coo_array(model.transition[action]), sp.csr_array(model.observation[action])
-        goes_on = ~model.terminal[move.coords[0]] & ~model.terminal[move.coords[1]]
-        source, target, p = (part[goes_on] for part in (*move.coords, move.data))
+        move, told = model.transition[action].tocoo(), model.observation[action]
+        source, target = (axis.astype(np.int64) for axis in move.coords)
+        goes_on = ~model.terminal[source] & ~model.terminal[target]
+        source, target, p = source[goes_on], target[goes_on], move.data[goes_on]
         length = np.diff(told.indptr)[target]
         each = np.repeat(np.arange(target.size), length)
         place = np.arange(each.size) - np.repeat(np.cumsum(length) - length, length) + told.indptr[target][each]
         chance = p[each] * told.data[place]
         kept = chance > 0
-        return cls(*(x[kept].astype(np.int64) for x in (source[each], told.indices[place], target[each])), chance[kept])
+        seen = told.indices[place].astype(np.int64)
+        return cls(source[each][kept], seen[kept], target[each][kept], chance[kept])
 
 
 class Measure:
@@ -90,7 +92,7 @@ class Measure:
             return np.asarray(splu(system).solve(right))
         x, enough = right, 1e-13 * float(np.abs(right).max()) / self.model.fade
         for _ in range(_SWEEPS):
-            new = right + gamma * (matrix @ x)
+            new: FloatArray = right + gamma * (matrix @ x)
             if float(np.abs(new - x).max()) * (gamma / self.model.fade) <= enough:
                 return new
             x = new
@@ -122,13 +124,14 @@ class Measure:
         """[n, O, S] μ."""
         flow = self.model.discount * self._visits[self._rows] * self._data
         shape = (*self.successors.shape, self.model.n_states)
-        return np.bincount(self._edges, flow, minlength=int(np.prod(shape))).reshape(shape)
+        found: FloatArray = np.bincount(self._edges, flow, minlength=int(np.prod(shape))).reshape(shape)
+        return found
 
     @cached_property
     def _cost(self) -> FloatArray:
         """[K, n] c̄."""
         cost = self.model.cost[:, :, self.actions].transpose(0, 2, 1)
-        return np.where(self.met, cost, 0.0).max(axis=2)
+        return np.asarray(np.where(self.met, cost, 0.0).max(axis=2))
 
     @cached_property
     def sure_cost(self) -> FloatArray:
@@ -136,30 +139,36 @@ class Measure:
         beta, w = self.model.cost_discount[:, None], np.zeros(self._cost.shape)
         for _ in range(max(1_000, 2 * self.actions.size)):
             after = np.concatenate([w, np.zeros((len(w), 1))], axis=1)[:, self.successors].max(axis=2)
-            new = self._cost + beta * after
+            new: FloatArray = self._cost + beta * after
             rise = np.max(new - w, axis=1, keepdims=True, initial=0.0)
             w = new
             if (rise <= 1e-15 * w.max(axis=1, keepdims=True)).all():
                 return w
         with np.errstate(divide="ignore"):
-            return np.where(rise > 0, w + rise * beta / (1 - beta), w)
+            return np.asarray(np.where(rise > 0, w + rise * beta / (1 - beta), w))
 
     def left(self, limit: FloatArray) -> FloatArray:
         """[K, n] the least that may be left after a node's step, if `limit` [K] is left at the start."""
-        beta, w = self.model.cost_discount[:, None], self.sure_cost
+        w = self.sure_cost
         d = np.full(w.shape, np.inf)
         d[:, 0] = limit
         source, o = np.nonzero(self.successors != NOWHERE)
         target = self.successors[source, o]
         for _ in range(2 * self.actions.size):
             new = d.copy()
-            for row, after in zip(new, ((d - self._cost) / beta)[:, source], strict=True):
+            for row, after in zip(new, self._after(d)[:, source], strict=True):
                 np.minimum.at(row, target, after)
             new = np.maximum(new, w)  # below this it falls by rounding alone
             if np.allclose(new, d, rtol=1e-13, atol=0.0):
                 break
             d = new
-        return np.asarray((d - self._cost) / beta) * _ROOM
+        return self._after(d) * _ROOM
+
+    def _after(self, left: FloatArray) -> FloatArray:
+        """``(d − c̄) / β``; no limit where nothing is carried on (β = 0)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            after: FloatArray = (left - self._cost) / self.model.cost_discount[:, None]
+        return np.where(np.isnan(after), np.inf, after)
 
     def keeps(self, limit: FloatArray) -> bool:
         """True if the bounds of nodes prove that no history spends more."""

@@ -102,7 +102,8 @@ def _one_step(measure: Measure, goal: Goal, by_nodes: bool) -> Measure | None:
             continue
         if by_nodes and smaller.keeps(goal.limit):
             better = _with_better_edges(smaller, goal)
-            if better.actions.size <= smaller.actions.size or (smaller.reward < goal.reward and better.actions.size < n):
+            is_needed = smaller.reward < goal.reward and better.actions.size < n
+            if is_needed or better.actions.size <= smaller.actions.size:
                 smaller = better
         if smaller.reward >= goal.reward and (smaller.keeps(goal.limit) or goal.keeps(smaller, goal.limit)):
             return smaller

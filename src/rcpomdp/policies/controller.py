@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class ControllerPolicy:
         """A controller with fewer nodes that earns as much but for `loss`, verified; `rc.compress` tells more of it."""
         from ..compression import compress  # it stands on policies and on their verification
 
-        return compress(model, self, loss, time_limit).policy
+        return cast(ControllerPolicy, compress(model, self, loss, time_limit).policy)
 
     def __repr__(self) -> str:
         return f"ControllerPolicy({self.actions.size} nodes)"

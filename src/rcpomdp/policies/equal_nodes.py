@@ -81,9 +81,7 @@ def _folded(actions: IntArray, successors: IntArray) -> tuple[IntArray, IntArray
     return _joined(actions, after[block], block)
 
 
-def _fold(
-    actions: IntArray, after: IntArray, block: IntArray, i: int, j: int
-) -> tuple[IntArray, IntArray] | None:
+def _fold(actions: IntArray, after: IntArray, block: IntArray, i: int, j: int) -> tuple[IntArray, IntArray] | None:
     """Blocks and what follows them once two blocks are one, with all that this asks for; None if they do not agree."""
     common = (after[i] != NOWHERE) & (after[j] != NOWHERE)
     if (actions[block[after[i][common]]] != actions[block[after[j][common]]]).any():

@@ -11,10 +11,11 @@ from .._json_values import finite
 from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
-from ..policies import ControllerPolicy, Policy
+from ..policies import ControllerPolicy, PlanSetPolicy, Policy
 from ..policies.equal_nodes import merge_equal, reached
 from ..verification import Verification, verify
 from .measure import Measure, Moves
+from .plans import with_used_plans
 from .stand_ins import Goal, thin_out
 
 _MOST_VALUES = 40_000_000  # numbers of an array over edges and nodes, or edges and states
@@ -31,18 +32,18 @@ class Step(NamedTuple):
 
 
 class Compression(NamedTuple):
-    """A smaller controller, verified, and what it lost."""
+    """A smaller policy, verified, and what it lost."""
 
-    policy: ControllerPolicy
+    policy: ControllerPolicy | PlanSetPolicy
     before: Verification  # of the given policy
     after: Verification  # of this one
-    nodes: int  # of the given policy
+    nodes: int  # of the given policy, or plans
     steps: tuple[Step, ...]
     seconds: float
 
     @property
     def loss(self) -> float:
-        """Reward that was lost; below 0 what was gained."""
+        """Reward that was lost, of plan sets what is proven of it; below 0 what was gained."""
         return self.before.reward - self.after.reward
 
     def summary(self) -> dict[str, Any]:
@@ -63,14 +64,24 @@ class Compression(NamedTuple):
         }
 
 
-def compress(model: CPOMDP, policy: Policy[Any], loss: float = 0.0, time_limit: float = 60.0) -> Compression:
-    """A controller with fewer nodes that earns as much but for `loss`, and keeps the budget.
+def compress(
+    model: CPOMDP,
+    policy: Policy[Any],
+    loss: float = 0.0,
+    time_limit: float = 60.0,
+    runs: int = 200,
+    seed: int = 0,
+) -> Compression:
+    """A policy with fewer nodes that earns as much but for `loss`, and keeps the budget.
 
     Parameters
     ----------
-    policy : a controller
+    policy : a controller, or a plan set without belief nodes
     loss : reward that may be lost, in all; without any, no history spends more than before either
     time_limit : seconds after which no more nodes are tried
+    runs : of a plan set, the plans that so many simulated runs use are kept, or four times as many if that loses too
+        much; if it still does, the plan set stays what it is
+    seed : of these runs
 
     Examples
     --------
@@ -81,10 +92,36 @@ def compress(model: CPOMDP, policy: Policy[Any], loss: float = 0.0, time_limit: 
     >>> small.nodes, small.policy.actions.size, small.after.verified
     (5, 3, True)
     """
-    if not isinstance(policy, ControllerPolicy):
-        raise PolicyError(f"only controllers can be compressed, not {type(policy).__name__}")
     if not (isinstance(loss, int | float) and loss >= 0):
         raise InputError(f"the loss is {loss!r}, not a number of at least 0")
+    if isinstance(policy, PlanSetPolicy) and (policy.domain >= 0).all():
+        return _smaller_plan_set(model, policy, loss, time_limit, runs, seed)
+    if isinstance(policy, ControllerPolicy):
+        return _smaller_controller(model, policy, loss, time_limit)
+    kind = "a plan set with belief nodes" if isinstance(policy, PlanSetPolicy) else type(policy).__name__
+    raise PolicyError(f"only controllers and sets of plans can be compressed, not {kind}")
+
+
+def _smaller_plan_set(
+    model: CPOMDP, policy: PlanSetPolicy, loss: float, time_limit: float, runs: int, seed: int
+) -> Compression:
+    started = time.perf_counter()
+    before = verify(model, policy)
+    kept, after, steps = policy, before, [Step("given", policy.actions.size, before.reward)]
+    for number in (runs, 4 * runs) if before.verified else ():
+        smaller = with_used_plans(model, policy, number, seed)
+        if smaller is not None and smaller.actions.size < policy.actions.size:
+            found = verify(model, smaller)
+            steps.append(Step(f"used in {number} runs", smaller.actions.size, found.reward))
+            if found.verified and found.reward >= before.reward - loss - before.error - found.error:
+                kept, after = smaller, found
+                break
+        if time.perf_counter() > started + time_limit:
+            break
+    return Compression(kept, before, after, policy.actions.size, tuple(steps), time.perf_counter() - started)
+
+
+def _smaller_controller(model: CPOMDP, policy: ControllerPolicy, loss: float, time_limit: float) -> Compression:
     started = time.perf_counter()
     before = verify(model, policy)
     moves = [Moves.of(model, a) for a in range(model.n_actions)]
@@ -96,8 +133,11 @@ def compress(model: CPOMDP, policy: Policy[Any], loss: float = 0.0, time_limit: 
     goals = [("stand-ins", before.reward - rounding, np.minimum(before.sure_cost, model.spending_limit))]
     if loss > 0:
         goals.append(("with a loss", before.reward - loss, model.spending_limit))
+    equal = kept
     for name, reward, limit in goals if before.verified and _can_be_measured(kept) else []:
-        smaller = thin_out(kept, Goal(reward, limit, _keeps, started + time_limit))
+        goal = Goal(reward, limit, _keeps, started + time_limit)
+        starts = [kept] if kept is equal else [kept, equal]  # what was thinned out already, and what was not
+        smaller = min((thin_out(start, goal) for start in starts), key=lambda found: found.actions.size)
         smaller = Measure(model, moves, *merge_equal(smaller.actions, smaller.successors))
         found = verify(model, smaller.policy())
         if not found.verified or found.reward < reward - found.error - before.error - rounding:
