@@ -1,0 +1,182 @@
+"""Writing a proof: what the bound rests on, with values that are worked out anew until they hardly fall.
+
+The values start from the tables, which are bounds, and fall by the very inequalities that the checker tests. So they
+satisfy them wherever the writer stops, and whatever the search has got wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._types import BoolArray, FloatArray, IntArray
+from ...bounds.fib import cost_fib_vectors
+from ...model import CPOMDP
+from ...model.classes import observability_classes
+from ...verification.check_proof import check_proof
+from ...verification.inequalities import TWIN, UNIT, Followers, Inequalities
+from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+from . import evidence
+from .trace import Trace, Tracer
+
+_MOST_ENTRIES = 2_000_000
+import os
+TOL=float(os.environ.get('TOL',.25))
+_DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
+_SETTLED = 0.1  # share of epsilon that values may still fall in all
+
+
+def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float) -> Proof:
+    """A proof of the upper bound that a search has found."""
+    known = evidence.of(search)
+    if criterion == EVERY_HISTORY:
+        known.tables += _least_costs(model)
+    class_of = observability_classes(model).class_of
+    floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
+    for k in range(model.n_costs):
+        np.minimum.at(floor[k], class_of, model.cost[k])
+    off = 4 * (model.n_states + 8) * UNIT
+    growth = (1 + 4 * (TWIN + off)) * (1 + 1e-14)
+    span = float(known.tables[0].value.max() - known.tables[0].value.min())
+    tracer = Tracer(known, floor, class_of, growth, TOL * epsilon, min(1e-3, 0.05 * epsilon / max(span, 1e-300)))
+    budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
+    mode = EXACT if criterion == EVERY_HISTORY and np.isfinite(budget).any() else 0
+    trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
+    print("modes", np.unique(trace.mode, return_counts=True)); print("entries", len(trace.point), "levels", [len(v) for v in tracer.levels], [len(g) for g in known.grid], tracer.room, "covers", len(trace.covers))
+    objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
+    proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
+    order = np.arange(len(trace.point))[::-1]
+    return settled(model, proof, steps, trace.depth[order], _SETTLED * epsilon)
+
+
+def _least_costs(model: CPOMDP) -> list[evidence.Table]:
+    """Bounds on what must be spent of each limited cost: the relaxations with μ = 0 that rule budgets out."""
+    tables = []
+    for k in np.flatnonzero(np.isfinite(model.budget) & (model.budget > 0)).tolist():
+        value = -cost_fib_vectors(model, k).T
+        if value.max(axis=1).min() < 0:
+            tables.append(evidence.Table(np.eye(1 + model.n_costs)[1 + k], 0, np.array([np.inf]), value[None]))
+    return tables
+
+
+def _assembled(
+    model: CPOMDP,
+    known: evidence.Evidence,
+    trace: Trace,
+    class_of: IntArray,
+    criterion: str,
+    objective: FloatArray,
+) -> tuple[Proof, BoolArray]:
+    """A proof without values yet; entries that others rest on come before them, where there is no circle."""
+    named = [[0], trace.point, [c[0] for c in trace.covers], [t for c in trace.covers for t in c[3]]]
+    ids = np.unique(np.concatenate([np.asarray(part, dtype=np.int64) for part in named]))
+    rows = known.beliefs(ids)
+    order = np.arange(len(trace.point))[::-1]
+    levels = [np.unique(np.append(trace.budget[:, k], np.inf)) for k in range(model.n_costs)]
+    places = [np.searchsorted(levels[k], trace.budget[order, k]) for k in range(model.n_costs)]
+    covers = list(trace.covers)
+    first = slice(rows.indptr[0], rows.indptr[1])
+    support = np.flatnonzero(model.initial_belief)
+    rows.indices[first], rows.data[first] = support, model.initial_belief[support]
+    at = np.searchsorted(ids, [step[1] for step in trace.steps])
+    followed = np.zeros((len(known.tables) + 1, len(ids), model.n_actions), dtype=np.bool_)
+    followed[[step[0] + 1 for step in trace.steps], at, [step[2] for step in trace.steps]] = True
+    proof = Proof(
+        criterion=criterion,
+        upper=0.0,
+        objective=objective,
+        class_of=class_of,
+        weights=np.array([table.weights for table in known.tables]),
+        table_cost=np.array([table.cost for table in known.tables]),
+        table_ptr=_pointer([len(table.level) for table in known.tables]),
+        table_level=np.concatenate([table.level for table in known.tables]),
+        table=np.concatenate([table.value for table in known.tables]),
+        level_ptr=_pointer([len(values) for values in levels]),
+        level=np.concatenate([*levels, np.zeros(0)]),
+        point_ptr=rows.indptr.astype(np.int64),
+        point_state=rows.indices.astype(np.int64),
+        point_prob=rows.data,
+        entry_point=np.searchsorted(ids, trace.point[order]),
+        entry_mode=trace.mode[order].astype(np.int64),
+        entry_level=np.stack(places, axis=1) if places else np.zeros((len(order), 0), dtype=np.int64),
+        entry_value=np.zeros((len(order), model.n_actions)),
+        cover_point=np.searchsorted(ids, [c[0] for c in covers]).astype(np.int64),
+        cover_action=np.array([c[1] for c in covers], dtype=np.int64),
+        cover_observation=np.array([c[2] for c in covers], dtype=np.int64),
+        cover_ptr=_pointer([len(c[3]) for c in covers]),
+        cover_target=np.searchsorted(ids, [t for c in covers for t in c[3]]).astype(np.int64),
+    )
+    return proof, followed[proof.entry_mode + 1, proof.entry_point]
+
+
+def _pointer(sizes: list[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)
+
+
+class _Values(Inequalities):
+    """The inequalities, with what follows points kept from sweep to sweep."""
+
+    def __init__(self, model: CPOMDP, proof: Proof, steps: BoolArray) -> None:
+        super().__init__(model, proof)
+        self.followed = steps
+        self._followers: dict[int, Followers] = {}
+        self._rests: dict[tuple[int, int], FloatArray] = {}
+
+    def followers(self, a: int) -> Followers:
+        """What follows all points for which an action is followed."""
+        if a not in self._followers:
+            self._followers[a] = self.follow(np.unique(self.proof.entry_point[self.followed[:, a]]), a)
+        return self._followers[a]
+
+    def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
+        if (id(f), t) not in self._rests:
+            self._rests[id(f), t] = np.asarray(f.rest @ self.proof.table[t])
+        return self._rests[id(f), t][line]
+
+
+def settled(model: CPOMDP, proof: Proof, steps: BoolArray, depth: IntArray, least: float) -> Proof:
+    """The proof with values that hardly fall any more, and the bound that they prove."""
+    q = _Values(model, proof, steps)
+    before = _followers(proof)
+    q.value = value = np.full(proof.entry_value.shape, np.inf)
+    for mode in (*range(len(proof.weights)), EXACT):
+        at = np.flatnonzero(proof.entry_mode == mode)
+        if not at.size:
+            continue
+        if mode == EXACT:
+            q.doubt = _DOUBT * (1.0 + float(np.abs(proof.table).max()))
+        value[at] = q.hints(mode, at)
+        layers = [at[depth[at] == layer] for layer in np.unique(depth[at])[::-1]]
+        sweeps = 0
+        due = np.ones(len(proof.point_ptr) - 1, dtype=np.bool_)  # points of which something that follows has changed
+        while due.any():
+            fell, sweeps = np.zeros(len(due), dtype=np.bool_), sweeps + 1
+            for layer in layers:
+                _sweep(q, mode, layer[due[proof.entry_point[layer]]], least * model.fade, fell)
+            due = before @ fell
+        print("mode", mode, "entries", len(at), "layers", len(layers), "sweeps", sweeps)
+        if mode != EXACT:  # what is not allowed is never read
+            value[at] = np.where(np.isfinite(value[at]), value[at], 0.0)
+    done = proof._replace(entry_value=value)
+    found = check_proof(model, done)
+    return done._replace(upper=found.upper)
+
+
+def _followers(proof: Proof) -> Any:
+    """Which points rest on which, [N, N]."""
+    n, size = len(proof.point_ptr) - 1, np.diff(proof.cover_ptr)
+    pairs = np.repeat(proof.cover_point, size), proof.cover_target
+    return sp.csr_array((np.ones(len(pairs[1]), dtype=np.bool_), pairs), shape=(n, n))
+
+
+def _sweep(q: _Values, mode: int, at: IntArray, least: float, fell: BoolArray) -> None:
+    """Lower the values of entries by what follows from the others; mark the points at which they fall."""
+    for a in range(q.model.n_actions):
+        some = at[q.followed[at, a] & (q.value[at, a] > -np.inf)]
+        if some.size:
+            before = q.value[some, a]
+            after = np.minimum(before, q.steps_of(q.followers(a), mode, some, a))
+            q.value[some, a] = after
+            fell[q.proof.entry_point[some[before - after > least]]] = True
