@@ -69,8 +69,8 @@ class Inequalities:
         if (alive[1:] == 0).any():
             raise ProofError("this is no proof for the model: a point holds terminal states alone")
         # Rounding, relative: of what a belief costs, and of what is left of a budget when one belief stands for its twin
-        self.off = 4 * (model.n_states + 8) * UNIT
-        self.growth = 1 + 4 * (TWIN + self.off)
+        self.off = rounding_of_costs(model)
+        self.growth = growth_of_twins(model)
         self.cap = model.cost.max(axis=(1, 2), initial=0.0) * lasting(model)
         self.budget = self._budgets(proof.entry_level)
         self.point_cost = np.stack([self.points @ c for c in model.cost], axis=1) if model.n_costs else None
@@ -402,3 +402,13 @@ def lasting(model: CPOMDP) -> float:
     if not np.isfinite(steps):
         raise ProofError("with discount 1, proofs are for processes that end")
     return max(float(steps), 1.0)
+
+
+def rounding_of_costs(model: CPOMDP) -> float:
+    """More than rounding does to a probability or a cost of a belief, relative."""
+    return 4 * (model.n_states + 8) * UNIT
+
+
+def growth_of_twins(model: CPOMDP) -> float:
+    """By what a budget must grow, at least, where one belief stands for its twin."""
+    return 1 + 4 * (TWIN + rounding_of_costs(model))

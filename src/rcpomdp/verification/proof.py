@@ -93,7 +93,8 @@ class Proof(NamedTuple):
         _demand(int(np.prod([n, j + 1, *counts], dtype=object)) < _MOST_KEYS, "there are too many levels")
         finite = (self.objective, self.weights, self.table, self.point_prob)
         _demand(all(bool(np.isfinite(part).all()) for part in finite), "some number is not finite")
-        _demand(bool((self.point_prob > 0).all() and (self.weights[:, 1:] >= 0).all()), "some weight is negative")
+        positive = self.criterion == NO_BUDGET or bool((self.weights[:, 1:] >= 0).all())
+        _demand(bool((self.point_prob > 0).all()) and positive, "some weight is negative")
         _demand(bool(np.isin(self.weights[:, 0], (0.0, 1.0, self.objective[0])).all()), "some weight is unknown")
         infinite = ~np.isfinite(self.entry_value)
         exact = (self.entry_mode == EXACT)[:, None]
@@ -119,6 +120,7 @@ def _is_pointer(pointer: IntArray, size: int, least: int) -> bool:
 
 
 def _increasing(values: AnyArray, pointer: IntArray) -> bool:
-    rises = np.diff(values) > 0
+    with np.errstate(invalid="ignore"):
+        rises = np.diff(values) > 0
     rises[pointer[1:-1] - 1] = True  # where the next one begins
     return bool(rises.all())

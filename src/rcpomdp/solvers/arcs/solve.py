@@ -22,6 +22,7 @@ import numpy as np
 from ...errors import InputError, did_you_mean
 from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
+from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import BeliefGraphSearch, Objective
@@ -31,6 +32,7 @@ from ..finite_k.solve import finite_k
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
+from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
@@ -66,6 +68,7 @@ def arcs(
     progress: Callable[[TracePoint], None] | None = None,
     switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
+    proof: bool = False,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
 
@@ -82,6 +85,7 @@ def arcs(
     switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
+    proof : also write what the upper bound rests on, for `rc.check_proof`; ``upper`` is then what that proves
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
     the lower bound is −inf, and the policy returned is the one that may spend the least.
@@ -98,13 +102,13 @@ def arcs(
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     check_k(k)
     if k is not None and np.isfinite(k):
-        if variant != "levels" or switches is not None or act_time is not None:
-            raise InputError("a finite k goes without variant, switches and act_time, which are for every history")
+        if variant != "levels" or switches is not None or act_time is not None or proof:
+            raise InputError("a finite k goes without variant, switches, act_time and proof, which are for every history")
         _check_as_published(model, "a finite k")
         return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
     if variant == "paper":
-        if switches is not None or act_time is not None:
-            raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
+        if switches is not None or act_time is not None or proof:
+            raise InputError("switches, act_time and proof are those of the variant 'levels'; 'paper' has none")
         _check_as_published(model, "the variant 'paper'")
         return arcs_paper(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
@@ -114,6 +118,8 @@ def arcs(
     with np.errstate(over="ignore"):
         if not np.isfinite(1e6 * model.cost.max(initial=0.0) / model.fade):
             raise InputError("costs are too large: their discounted totals cannot be computed")
+    if proof:
+        check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
     clock = Clock(time_limit)
@@ -122,13 +128,23 @@ def arcs(
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        return found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
+        found = found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
+        return with_proof(model, found, EVERY_HISTORY, epsilon) if proof else replace(found, evidence=None)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
-    return with_expected_costs(without_that_budget(found, model), model, seed)
+    found = with_expected_costs(without_that_budget(found, model), model, seed)
+    if not proof:
+        return replace(found, evidence=None)
+    if not hopeless and found.evidence is not None and found.evidence.model is not model:
+        # What was searched was the model in another guise; the proof is to be of the model itself.
+        again = _by_all_means(
+            model, switches or ArcsSwitches(), epsilon, Clock(time_limit), memory_limit, seed, None, None, False, True
+        )
+        found = replace(found, evidence=again.evidence)
+    return with_proof(model, found, EVERY_HISTORY, epsilon)
 
 
 def _check_as_published(model: CPOMDP, what: str) -> None:
@@ -168,15 +184,16 @@ def _by_all_means(
     progress: Callable[[TracePoint], None] | None,
     act_time: float | None,
     hopeless: bool,
+    plain: bool = False,
 ) -> Result:
     """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if switches is None and act_time is None and not hopeless:
+    if (switches is None or plain) and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
-    told = with_free_actions(model)
+    told = model if plain else with_free_actions(model)
     result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     if told is model or result.admissible:
         return result
@@ -278,7 +295,8 @@ def _solve(
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
-        return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
+        at_end = {"lower": last.lower, "upper": last.upper, "seconds": last.seconds}
+        return replace(before, status=status, trace=trace, evidence=search, **at_end)
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]
@@ -295,6 +313,7 @@ def _solve(
         horizon=0 if best >= 0 else search.horizon(belief_plan),
         needed=search.needed,
         visits=search.visits,
+        evidence=search,
     )
 
 

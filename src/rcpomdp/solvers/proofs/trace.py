@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
-from ...verification.inequalities import lasting
+from ...model import CPOMDP
+from ...verification.inequalities import growth_of_twins, lasting
 from ...verification.proof import EXACT
 from .evidence import NONE, Evidence
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
 _UP = 1e-9  # relative: by this a level is above the budget that it is made for, and a free step leads to a level
-import os
-ROOM = int(os.environ.get('ROOM', 200))
+_ROOM = 1000  # levels that are made for budgets that are met
 _DEEPEST = 4  # rays upon rays
 
 
@@ -36,9 +36,12 @@ class Trace(NamedTuple):
 class Tracer:
     """Follows what a bound rests on."""
 
-    def __init__(self, evidence: Evidence, floor: FloatArray, class_of: IntArray, growth: float, tol: float, least: float) -> None:
-        self.e, self.model, self.floor, self.class_of = evidence, evidence.model, floor, class_of
-        self.growth, self.tol = growth, tol
+    def __init__(self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float) -> None:
+        self.model, self.e, self.class_of, self.tol = model, evidence, class_of, tol
+        self.floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
+        for k in range(model.n_costs):
+            np.minimum.at(self.floor[k], class_of, model.cost[k])
+        self.growth = growth_of_twins(model) * (1 + 1e-14)
         self.cap = self.model.cost.max(axis=(1, 2), initial=0.0) * lasting(self.model)
         self.seen: dict[tuple[Any, ...], int] = {}  # entries, and how deep they are
         self.covers: dict[tuple[int, int, int, tuple[int, ...]], None] = {}
@@ -48,7 +51,7 @@ class Tracer:
             _levels(grid, float(limit), float(beta), least)
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
-        self.room = [ROOM if len(grid) > 1 else 0 for grid in self.e.grid]
+        self.room = [_ROOM if len(grid) > 1 else 0 for grid in self.e.grid]
         self.pending: list[tuple[int, IntArray, FloatArray]] = []
 
     def run(self, root: int, mode: int, budget: FloatArray, most: int) -> Trace:

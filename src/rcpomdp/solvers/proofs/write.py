@@ -6,64 +6,129 @@ satisfy them wherever the writer stops, and whatever the search has got wrong.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..._types import BoolArray, FloatArray, IntArray
-from ...bounds.fib import cost_fib_vectors
+from ...bounds.fib import fib_vectors
+from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...verification.check_proof import check_proof
-from ...verification.inequalities import TWIN, UNIT, Followers, Inequalities
+from ...verification.inequalities import Followers, Inequalities, lasting
 from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+from ..arcs.joint_need import shares
+from ..belief_graph.search import BeliefGraphSearch
+from ..result import ITERATION_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
 from . import evidence
 from .trace import Trace, Tracer
 
 _MOST_ENTRIES = 2_000_000
-import os
-TOL=float(os.environ.get('TOL',.25))
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
+_SHARE = 0.05  # of a gap that is open, that the proof may lose
 _SETTLED = 0.1  # share of epsilon that values may still fall in all
 
 
-def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float) -> Proof:
-    """A proof of the upper bound that a search has found."""
+def check_provable(model: CPOMDP) -> None:
+    """Refuse models for which no proofs are written, before they are solved."""
+    if model.discount == 0:
+        raise InputError("no proof is written where the discount is 0: the first step is all there is")
+    lasting(model)
+
+
+def with_proof(model: CPOMDP, found: Result, criterion: str, epsilon: float) -> Result:
+    """A result with a proof; its upper bound is what that proves, unless it is of something else."""
+    gap = found.gap if np.isfinite(found.gap) else 0.0
+    proof = prove(model, found.evidence, criterion, max(epsilon, _SHARE * gap), found.upper)
+    found = replace(found, proof=proof, evidence=None)
+    if found.objective != "reward" or not np.isfinite(min(found.upper, proof.upper)):
+        return found
+    gap, status = proof.upper - found.lower, found.status
+    if status == OPTIMAL and gap > epsilon:
+        status = STALLED
+    elif status in (TIME_LIMIT, STALLED, ITERATION_LIMIT) and gap <= epsilon:
+        status = OPTIMAL
+    return replace(found, upper=proof.upper, status=status)
+
+
+def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, target: float) -> Proof:
+    """A proof of the upper bound that a search has found; it need not be below `target`.
+
+    Parameters
+    ----------
+    criterion : where the budget is kept: "every history", "expectation" or "none"
+    epsilon : what the bound may lose
+    """
     known = evidence.of(search)
+    if target == -np.inf and criterion == EVERY_HISTORY:
+        proof = _clash(model)
+        if proof is not None:
+            return proof
     if criterion == EVERY_HISTORY:
-        known.tables += _least_costs(model)
+        known.tables += [_weighed(model, np.eye(model.n_costs)[k]) for k in _limited(model)]
     class_of = observability_classes(model).class_of
-    floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
-    for k in range(model.n_costs):
-        np.minimum.at(floor[k], class_of, model.cost[k])
-    off = 4 * (model.n_states + 8) * UNIT
-    growth = (1 + 4 * (TWIN + off)) * (1 + 1e-14)
-    span = float(known.tables[0].value.max() - known.tables[0].value.min())
-    tracer = Tracer(known, floor, class_of, growth, TOL * epsilon, min(1e-3, 0.05 * epsilon / max(span, 1e-300)))
     budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
-    mode = EXACT if criterion == EVERY_HISTORY and np.isfinite(budget).any() else 0
+    mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
+    span = float(known.tables[0].value.max() - known.tables[0].value.min())
+    tracer = Tracer(model, known, class_of, epsilon / 4, min(1e-3, 0.05 * epsilon / max(span, 1e-300)))
     trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
-    print("modes", np.unique(trace.mode, return_counts=True)); print("entries", len(trace.point), "levels", [len(v) for v in tracer.levels], [len(g) for g in known.grid], tracer.room, "covers", len(trace.covers))
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
     proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
-    order = np.arange(len(trace.point))[::-1]
-    return settled(model, proof, steps, trace.depth[order], _SETTLED * epsilon)
+    return settled(model, proof, steps, trace.depth[::-1], _SETTLED * epsilon, target)
 
 
-def _least_costs(model: CPOMDP) -> list[evidence.Table]:
-    """Bounds on what must be spent of each limited cost: the relaxations with μ = 0 that rule budgets out."""
-    tables = []
-    for k in np.flatnonzero(np.isfinite(model.budget) & (model.budget > 0)).tolist():
-        value = -cost_fib_vectors(model, k).T
-        if value.max(axis=1).min() < 0:
-            tables.append(evidence.Table(np.eye(1 + model.n_costs)[1 + k], 0, np.array([np.inf]), value[None]))
-    return tables
+def _limited(model: CPOMDP) -> list[int]:
+    return np.flatnonzero(np.isfinite(model.budget) & (model.budget > 0)).tolist()
+
+
+def _clash(model: CPOMDP) -> Proof | None:
+    """A proof that no policy keeps the budget, by a weighted sum of costs that even who knows the state exceeds."""
+    limited = _limited(model)
+    rows = np.concatenate([np.eye(len(limited)), shares(len(limited))]) if len(limited) > 1 else np.eye(len(limited))
+    for row in rows:
+        weights = np.zeros(model.n_costs)
+        weights[limited] = row / np.asarray(model.budget)[limited]
+        proof = of_tables(model, [_weighed(model, weights)], EVERY_HISTORY)
+        if proof.upper == -np.inf:
+            return proof
+    return None
+
+
+def _weighed(model: CPOMDP, weights: FloatArray) -> evidence.Table:
+    """A bound on what must be spent of a weighted sum of costs: a relaxation with μ = 0, which rules budgets out."""
+    cost = np.tensordot(weights, model.cost, axes=1)
+    arrays = model.arrays._replace(reward=-cost)
+    value = np.minimum(fib_vectors(model._changed(arrays=arrays)).T, 0.0)
+    return evidence.Table(np.array([0.0, *weights]), 0, np.array([np.inf]), np.ascontiguousarray(value)[None])
+
+
+def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Proof:
+    """A proof that rests on tables alone."""
+    none = Trace(*(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
+    root = sp.csr_array(model.initial_belief[None])
+    known = _Tables(tables, root)
+    objective = np.eye(1, 1 + model.n_costs)[0]
+    proof, _ = _assembled(model, known, none, observability_classes(model).class_of, criterion, objective)
+    return proof._replace(upper=check_proof(model, proof).upper)
+
+
+class _Tables(NamedTuple):
+    """Evidence that is tables and the initial belief."""
+
+    tables: list[evidence.Table]
+    root: Any
+
+    def beliefs(self, i: IntArray) -> Any:
+        """The initial belief."""
+        return self.root
 
 
 def _assembled(
     model: CPOMDP,
-    known: evidence.Evidence,
+    known: evidence.Evidence | _Tables,
     trace: Trace,
     class_of: IntArray,
     criterion: str,
@@ -136,7 +201,9 @@ class _Values(Inequalities):
         return self._rests[id(f), t][line]
 
 
-def settled(model: CPOMDP, proof: Proof, steps: BoolArray, depth: IntArray, least: float) -> Proof:
+def settled(
+    model: CPOMDP, proof: Proof, steps: BoolArray, depth: IntArray, least: float, target: float
+) -> Proof:
     """The proof with values that hardly fall any more, and the bound that they prove."""
     q = _Values(model, proof, steps)
     before = _followers(proof)
@@ -156,7 +223,6 @@ def settled(model: CPOMDP, proof: Proof, steps: BoolArray, depth: IntArray, leas
             for layer in layers:
                 _sweep(q, mode, layer[due[proof.entry_point[layer]]], least * model.fade, fell)
             due = before @ fell
-        print("mode", mode, "entries", len(at), "layers", len(layers), "sweeps", sweeps)
         if mode != EXACT:  # what is not allowed is never read
             value[at] = np.where(np.isfinite(value[at]), value[at], 0.0)
     done = proof._replace(entry_value=value)
