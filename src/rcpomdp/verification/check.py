@@ -15,9 +15,11 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
+from .check_proof import ProofCheck, check_proof
 from .k_admissible import as_one, keeps_for
 from .pairs import Pairs
 from .plan_set import Fault, prove
+from .proof import Proof
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
@@ -38,6 +40,7 @@ class Verification(NamedTuple):
     sure_cost: FloatArray  # [K] no history spends more
     beliefs: int  # pairs of node and belief that were walked
     note: str | None = None  # what to keep in mind: of a plan set `reward` is a lower bound, and `cost` is not known
+    proof: ProofCheck | None = None  # what a proof of the upper bound proves, if there is one
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""
@@ -52,6 +55,7 @@ class Verification(NamedTuple):
             "sure_cost": [finite(c) for c in self.sure_cost],
             "beliefs": self.beliefs,
             "note": self.note,
+            **({} if self.proof is None else {"proof": self.proof.summary()}),
         }
 
     def __repr__(self) -> str:
@@ -73,6 +77,7 @@ def verify(
     claims: Mapping[str, Any] | None = None,
     most_pairs: int = MOST_PAIRS,
     k: int | None = None,
+    proof: Proof | None = None,
 ) -> Verification:
     """Check that a policy keeps the model's budget in every history, and what is claimed of it.
 
@@ -84,6 +89,7 @@ def verify(
     most_pairs : of node and belief to walk; what takes more is not verified
     k : ask for less than the budget in every history: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
         that are yet to fall, or of which a history tells nothing, count by their average
+    proof : of the upper bound, which is checked, too; a claimed bound that is below what it proves is not verified
 
     Examples
     --------
@@ -114,7 +120,11 @@ def verify(
             f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it instead"
         )
     problem = found.problem or told.broken_by(found)
-    return found._replace(verified=problem is None, problem=problem)
+    checked = None
+    if proof is not None:
+        checked = check_proof(model, proof)
+        problem = problem or checked.refutes(told.upper)
+    return found._replace(verified=problem is None, problem=problem, proof=checked)
 
 
 def _mixture(model: CPOMDP, policy: MixturePolicy, k: int | None, most_pairs: int) -> Verification:

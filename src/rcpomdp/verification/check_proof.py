@@ -18,6 +18,8 @@ from ..model import CPOMDP
 from .inequalities import TWIN, UNIT, Inequalities, lasting
 from .proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 
+_DIGITS = 1e-6  # relative: a claim that agrees so far is confirmed
+
 
 class Fault(NamedTuple):
     """An inequality that does not hold, or holds by the least."""
@@ -37,12 +39,25 @@ class ProofCheck(NamedTuple):
     points: int
     entries: int
 
+    def refutes(self, upper: float | None) -> str | None:
+        """What is wrong with a claimed upper bound if this is all that is proven; None if nothing is."""
+        if self.problem is not None:
+            return f"the proof fails: {self.problem}"
+        if upper is not None and self.upper > upper + _DIGITS * max(1.0, abs(upper)):
+            return f"the claimed upper bound {upper:.9g} is below {self.upper:.9g}, which is what the proof proves"
+        return None
+
     def summary(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""
-        return self._asdict() | {
+        return {
+            "confirmed": self.confirmed,
+            "reason": self.problem,
             "upper": finite(self.upper),
-            "claimed": finite(self.claimed),
             "infeasible": self.upper == -np.inf,
+            "claimed": finite(self.claimed),
+            "excess": finite(self.excess),
+            "points": self.points,
+            "entries": self.entries,
         }
 
 
@@ -122,7 +137,8 @@ def _entries(q: Inequalities, modes: Any) -> Iterator[Fault]:
 def _worst(q: Inequalities, mode: int, at: IntArray, a: int) -> Fault:
     value = q.proof.entry_value[at, a]
     needed = q.steps(mode, at, a)
-    excess: FloatArray = np.where(needed > value, np.nan_to_num(needed - value, posinf=np.inf), -1.0)
+    with np.errstate(invalid="ignore"):
+        excess: FloatArray = np.where(needed > value, needed - value, -1.0)
     i = int(excess.argmax())
     point = int(q.proof.entry_point[at[i]])
     row = slice(q.points.indptr[point], q.points.indptr[point + 1])

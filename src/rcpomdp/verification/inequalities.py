@@ -120,10 +120,10 @@ class Inequalities:
     # Budgets
 
     def _budgets(self, level: IntArray) -> FloatArray:
-        p = self.proof
-        return np.stack([p.level[p.level_ptr[k] + level[:, k]] for k in range(level.shape[1])] or [[]], axis=1).reshape(
-            len(level), -1
-        )
+        budget = np.empty(level.shape)
+        for k in range(level.shape[1]):
+            budget[:, k] = self.proof.level[self.proof.level_ptr[k] + level[:, k]]
+        return budget
 
     def _left(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
         """What is left of budgets [n, K] after costs [n, K], rounded up."""
