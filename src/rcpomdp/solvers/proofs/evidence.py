@@ -12,11 +12,13 @@ import scipy.sparse as sp
 
 from ..._types import FloatArray, IntArray
 from ...kernels.arcs.rows import LENT
+from ...bounds.informed import budget_levels, fib_over_levels
 from ...model import CPOMDP
 from ..arcs.few_beliefs import FewBeliefs
 from ..arcs.search import BudgetSearch
 from ..belief_graph.search import BeliefGraphSearch
 from ..pointbased.search import PointBasedSearch
+from .levels import closed_levels
 
 NONE = -1
 
@@ -204,15 +206,10 @@ class _OfPointBasedSearch(_OfBeliefPool):
     def __init__(self, search: PointBasedSearch) -> None:
         super().__init__(search)
         s, k = search.parts, self.model.n_costs
-        f, mu = s.informed, float(search.objective.reward)
-        self.tables = []
-        for j, weights in enumerate(f.multiplier):
-            cost = int(f.cost[j]) if k else 0
-            last = int(np.argmax(np.isinf(f.value[cost]))) if j and k else 0
-            corner = self._in_model_order(f.corner[j, : last + 1] if last else f.corner[j, -1:])
-            level = f.value[cost, : last + 1] if last else np.array([np.inf])
-            value = np.where(np.isfinite(corner), corner, 0.0)
-            self.tables.append(Table(np.array([mu, *(weights if j or not k else search.objective.costs)]), cost, level, value))
+        plain = np.array([search.objective.reward, *search.objective.costs])
+        budgets = zip(s.informed.multiplier[1:], s.informed.cost[1:].tolist(), strict=True)
+        self.tables = [self._informed(plain, 0, np.array([np.inf]))]
+        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c)) for w, c in budgets]
         self.grid = [s.levels.value[i, : s.levels.counts[i]] for i in range(k)]
         n = s.strips.info[: int(s.counts["strips"][0])]
         opened = np.flatnonzero(n["q"] != NONE)
@@ -227,6 +224,21 @@ class _OfPointBasedSearch(_OfBeliefPool):
         key = key * self._levels[0] + s.strips.level[cell]
         order = np.argsort(key)
         self._key, self._hi = key[order], s.strips.hi[cell[order]]
+
+    def _coarse(self, k: int) -> FloatArray:
+        """Budgets at which a table is kept."""
+        f = self.search.parts.informed
+        known = f.value[k, np.isfinite(f.value[k])]
+        return closed_levels(known, float(self.search.budget[k]), float(self.model.cost_discount[k]))
+
+    def _informed(self, weights: FloatArray, k: int, level: FloatArray) -> Table:
+        """The fast informed bound over budgets: what the search starts from may rest on more than states."""
+        model, x = self.search.ordered, self.search.parts.space
+        gain = weights[0] * model.reward - np.tensordot(weights[1:], model.cost, axes=1)
+        floor = x.floor[..., k] if len(level) > 1 else np.zeros(x.floor.shape[:2])
+        levels = budget_levels(level, floor, x.class_of, float(model.cost_discount[k]) if model.n_costs else 1.0)
+        value = fib_over_levels(model, gain, levels)
+        return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         return self._at(0, i, budget) if self.model.n_costs and self.search.limited.any() else np.full(len(i), np.inf)

@@ -15,9 +15,9 @@ from ...model import CPOMDP
 from ...verification.inequalities import growth_of_twins, lasting
 from ...verification.proof import EXACT
 from .evidence import NONE, Evidence
+from .levels import UP, closed_levels
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
-_UP = 1e-9  # relative: by this a level is above the budget that it is made for, and a free step leads to a level
 _ROOM = 1000  # levels that are made for budgets that are met
 _DEEPEST = 4  # rays upon rays
 
@@ -30,6 +30,7 @@ class Trace(NamedTuple):
     budget: FloatArray  # [E, K]
     covers: dict[tuple[int, int, int, tuple[int, ...]], None]
     depth: IntArray  # [E] steps from the root
+    known: FloatArray  # [E] bounds of the search
     steps: dict[tuple[int, int, int], None]  # modes, points and actions that are followed
 
 
@@ -48,7 +49,7 @@ class Tracer:
         self.steps: dict[tuple[int, int, int], None] = {}
         self.depth = 0
         self.levels = [
-            _levels(grid, float(limit), float(beta), least)
+            closed_levels(grid[grid >= least * limit], float(limit), float(beta))
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
         self.room = [_ROOM if len(grid) > 1 else 0 for grid in self.e.grid]
@@ -67,7 +68,19 @@ class Tracer:
             self.slack /= self.model.discount
         keys = list(self.seen)
         budgets = np.array([key[2:] for key in keys], dtype=np.float64).reshape(len(keys), self.model.n_costs)
-        return Trace(np.array([k[0] for k in keys]), np.array([k[1] for k in keys]), budgets, self.covers, np.array(list(self.seen.values())), self.steps)
+        point, mode = np.array([k[0] for k in keys]), np.array([k[1] for k in keys])
+        known = np.full(len(keys), np.inf)
+        for m in np.unique(mode).tolist():
+            known[mode == m] = self._known(m, point[mode == m], budgets[mode == m])
+        return Trace(point, mode, budgets, self.covers, np.array(list(self.seen.values())), known, self.steps)
+
+    def _known(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
+        if mode != EXACT:
+            return self.e.relaxed_at(mode, point, budget)
+        known = self.e.exact_at(point, budget)
+        for j in self._relaxations(1.0):
+            known = np.minimum(known, self.e.relaxed_at(j, point, budget) + self._allowance(j, budget))
+        return known
 
     def _lifted(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         """The largest budgets with which the bound is hardly higher: many budgets become one."""
@@ -109,7 +122,7 @@ class Tracer:
             above = values[np.searchsorted(values, d)]
             far = np.unique(d[above > d * (1 + _SAME)])
             if far.size and self.room[k] > 0:
-                new = far[: self.room[k]] * (1 + _UP)
+                new = far[: self.room[k]] * (1 + UP)
                 self.room[k] -= len(new)
                 self.levels[k] = values = np.union1d(values, new)
                 above = values[np.searchsorted(values, d)]
@@ -246,20 +259,3 @@ class Tracer:
         known = np.isfinite(self.e.relaxed_at(j, members, budget[owner]))
         if known.any():
             self._push(j, members[known], budget[owner[known]])
-
-
-def _levels(grid: FloatArray, budget: float, beta: float, least: float) -> FloatArray:
-    """About as many levels as a search has, such that a free step leads from a level to no more than another."""
-    finite = grid[np.isfinite(grid) & (grid > least * budget)]
-    if not finite.size:
-        return np.unique(np.append(grid, np.inf))
-    zero = [0.0] if budget == 0 or beta == 1 else []
-    if beta == 1:
-        return np.unique([*zero, *finite * (1 + _UP), budget, np.inf])
-    span = np.log(finite.max() / finite.min()) / -np.log(beta)  # in free steps
-    if span > 10 * len(finite):  # next to no discount
-        return np.unique([*zero, *finite, budget, np.inf])
-    m = max(1, round(len(finite) / max(span, 1.0)))
-    step = -np.log(beta) / m + np.log1p(_UP)
-    below, above = (int(np.ceil(np.log(x) / step)) for x in (budget / finite.min(), max(finite.max() / budget, 1.0)))
-    return np.unique([*zero, *budget * np.exp(step * np.arange(-below, above + 1)), budget, np.inf])

@@ -1,7 +1,7 @@
-"""Writing a proof: what the bound rests on, with values that are worked out anew until they hardly fall.
+"""Writing a proof: what the bound rests on, with values that are worked out anew.
 
-The values start from the tables, which are bounds, and fall by the very inequalities that the checker tests. So they
-satisfy them wherever the writer stops, and whatever the search has got wrong.
+The values start from the bounds of the search, and are raised by the very inequalities that the checker tests until
+these hold but for next to nothing, whatever the search has got wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .trace import Trace, Tracer
 _MOST_ENTRIES = 2_000_000
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
 _SHARE = 0.05  # of a gap that is open, that the proof may lose
-_SETTLED = 0.1  # share of epsilon that values may still fall in all
+_SETTLED = 0.05  # share of epsilon that inequalities may fail by in all
 
 
 def check_provable(model: CPOMDP) -> None:
@@ -77,7 +77,7 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, target: fl
     trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
     proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
-    return settled(model, proof, steps, trace.depth[::-1], _SETTLED * epsilon, target)
+    return settled(model, proof, steps, trace.known[::-1], _SETTLED * epsilon, target)
 
 
 def _limited(model: CPOMDP) -> list[int]:
@@ -107,7 +107,7 @@ def _weighed(model: CPOMDP, weights: FloatArray) -> evidence.Table:
 
 def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Proof:
     """A proof that rests on tables alone."""
-    none = Trace(*(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
+    none = Trace(*(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros((0, model.n_costs)), {}, np.zeros(0), np.zeros(0), {})
     root = sp.csr_array(model.initial_belief[None])
     known = _Tables(tables, root)
     objective = np.eye(1, 1 + model.n_costs)[0]
@@ -186,6 +186,9 @@ class _Values(Inequalities):
     def __init__(self, model: CPOMDP, proof: Proof, steps: BoolArray) -> None:
         super().__init__(model, proof)
         self.followed = steps
+        self.value = np.full(proof.entry_value.shape, np.inf)
+        self.hint = self.value.copy()  # [E, A] what is proven without a step
+        self._rests_on = _followers(proof)
         self._followers: dict[int, Followers] = {}
         self._rests: dict[tuple[int, int], FloatArray] = {}
 
@@ -200,34 +203,51 @@ class _Values(Inequalities):
             self._rests[id(f), t] = np.asarray(f.rest @ self.proof.table[t])
         return self._rests[id(f), t][line]
 
+    def settle(self, mode: int, at: IntArray, least: float, up: bool) -> None:
+        """Raise values that are below what follows from the others, or lower those above it, until nothing moves."""
+        due = np.ones(len(self.proof.point_ptr) - 1, dtype=np.bool_)  # points of which something that follows has moved
+        while due.any():
+            moved = np.zeros(len(due), dtype=np.bool_)
+            for a in range(self.model.n_actions):
+                some = at[self.followed[at, a] & due[self.proof.entry_point[at]]]
+                if some.size:
+                    needed = np.minimum(self.steps_of(self.followers(a), mode, some, a), self.hint[some, a])
+                    value = self.value[some, a]
+                    moves = needed > value + least if up else needed < value - least
+                    self.value[some[moves], a] = needed[moves]
+                    moved[self.proof.entry_point[some[moves]]] = True
+            due = self._rests_on @ moved
+
+    def finished(self) -> Proof:
+        """The proof with these values; what no relaxation allows is never read."""
+        none = (self.proof.entry_mode != EXACT)[:, None] & ~np.isfinite(self.value)
+        return self.proof._replace(entry_value=np.where(none, 0.0, self.value))
+
 
 def settled(
-    model: CPOMDP, proof: Proof, steps: BoolArray, depth: IntArray, least: float, target: float
+    model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, target: float
 ) -> Proof:
-    """The proof with values that hardly fall any more, and the bound that they prove."""
+    """The proof with values such that what fails adds up to `least`, from what the search knows.
+
+    Values are raised until the inequalities hold. If the bound is then above `target`, they are lowered as far as these
+    allow: the search may have known less at a belief than what follows from the others.
+    """
     q = _Values(model, proof, steps)
-    before = _followers(proof)
-    q.value = value = np.full(proof.entry_value.shape, np.inf)
-    for mode in (*range(len(proof.weights)), EXACT):
-        at = np.flatnonzero(proof.entry_mode == mode)
-        if not at.size:
-            continue
-        if mode == EXACT:
-            q.doubt = _DOUBT * (1.0 + float(np.abs(proof.table).max()))
-        value[at] = q.hints(mode, at)
-        layers = [at[depth[at] == layer] for layer in np.unique(depth[at])[::-1]]
-        sweeps = 0
-        due = np.ones(len(proof.point_ptr) - 1, dtype=np.bool_)  # points of which something that follows has changed
-        while due.any():
-            fell, sweeps = np.zeros(len(due), dtype=np.bool_), sweeps + 1
-            for layer in layers:
-                _sweep(q, mode, layer[due[proof.entry_point[layer]]], least * model.fade, fell)
-            due = before @ fell
-        if mode != EXACT:  # what is not allowed is never read
-            value[at] = np.where(np.isfinite(value[at]), value[at], 0.0)
-    done = proof._replace(entry_value=value)
-    found = check_proof(model, done)
-    return done._replace(upper=found.upper)
+    modes = [(m, np.flatnonzero(proof.entry_mode == m)) for m in (*range(len(proof.weights)), EXACT)]
+    modes = [(mode, at) for mode, at in modes if at.size]
+    q.doubt = _DOUBT * (1.0 + float(np.abs(proof.table).max()))
+    for mode, at in modes:
+        q.hint[at] = hints = q.hints(mode, at)
+        q.value[at] = np.where(steps[at], np.minimum(hints, known[at, None]), hints)
+        q.settle(mode, at, least / lasting(model), up=True)
+    found = check_proof(model, q.finished())
+    if found.upper > target + least:
+        for mode, at in modes:
+            q.hint[at] = hints = q.hints(mode, at)
+            q.value[at] = np.minimum(q.value[at], hints)
+            q.settle(mode, at, least / lasting(model), up=False)
+        found = check_proof(model, q.finished())
+    return q.finished()._replace(upper=found.upper)
 
 
 def _followers(proof: Proof) -> Any:
@@ -235,14 +255,3 @@ def _followers(proof: Proof) -> Any:
     n, size = len(proof.point_ptr) - 1, np.diff(proof.cover_ptr)
     pairs = np.repeat(proof.cover_point, size), proof.cover_target
     return sp.csr_array((np.ones(len(pairs[1]), dtype=np.bool_), pairs), shape=(n, n))
-
-
-def _sweep(q: _Values, mode: int, at: IntArray, least: float, fell: BoolArray) -> None:
-    """Lower the values of entries by what follows from the others; mark the points at which they fall."""
-    for a in range(q.model.n_actions):
-        some = at[q.followed[at, a] & (q.value[at, a] > -np.inf)]
-        if some.size:
-            before = q.value[some, a]
-            after = np.minimum(before, q.steps_of(q.followers(a), mode, some, a))
-            q.value[some, a] = after
-            fell[q.proof.entry_point[some[before - after > least]]] = True
