@@ -197,7 +197,8 @@ class Inequalities:
         p, point, budget = self.proof, self.proof.entry_point[at], self.budget[at]
         bound = np.full((len(at), self.model.n_actions), np.inf)
         for j in range(len(p.weights)) if mode == EXACT else (mode,):
-            found = self.at_points(j, point, budget)
+            # An entry of a relaxation must not vouch for itself; an exact one may rest on that of a relaxation.
+            found = self.at_points(j, point, budget, by_entries=mode == EXACT)
             if mode == EXACT:
                 found += self.allowance(j, budget)[:, None]
             if mode != EXACT or p.weights[j, 0] == 1:
@@ -212,13 +213,13 @@ class Inequalities:
         bound[~able] = -np.inf
         return bound
 
-    def at_points(self, j: int, point: IntArray, budget: FloatArray) -> FloatArray:
+    def at_points(self, j: int, point: IntArray, budget: FloatArray, by_entries: bool = True) -> FloatArray:
         """Bounds of relaxation j at points, by table and entry, [n, A]."""
         coarse, entry = self.coarse(j, budget), self.find(point, j, budget)
         found = np.empty((len(point), self.model.n_actions))
         for t in np.unique(coarse).tolist():
             found[coarse == t] = self.hinted(j, t)[point[coarse == t]]
-        here = entry >= 0
+        here = (entry >= 0) & by_entries
         found[here] = np.minimum(found[here], self.value[entry[here]])
         return found
 
