@@ -167,3 +167,23 @@ def model_of_file(
     ):  # any other model is refused later
         made = made.with_budget(facts["model"]["budget"])
     return problem, made, facts
+
+
+def model_of_proof(
+    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None
+) -> tuple[str, CPOMDP]:
+    """The problem's name and the model of a proof file, which names both unless `problem` does."""
+    from ..io import proof_info
+
+    given, facts = parameters(param), proof_info(path)
+    own = facts["problem"]
+    if problem is None and own is None:
+        raise InputError(f"proof file {path!r} does not name its problem; give it with --problem")
+    if problem is None:
+        problem, given = str(own["name"]), {**own["parameters"], **given}
+    made = _made(problem, given)
+    if budget:
+        made = made.with_budget(budgets(budget))
+    elif "budget" not in parameters(param) and facts["model"]["fingerprint"] == made.fingerprint:
+        made = made.with_budget(facts["model"]["budget"])
+    return problem, made

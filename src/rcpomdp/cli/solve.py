@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._json_values import finite
 from ..errors import InputError
 from . import arguments
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
@@ -59,6 +60,9 @@ def _solve(
     runs: Annotated[int, typer.Option(min=0, help="Simulate the policy so many times.")] = 0,
     steps: Annotated[int, typer.Option(min=0, help="Most steps of a simulated run.")] = 20,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
+    proof: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Prove the upper bound, and save the proof, as in bound.rcproof.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem: bounds on the optimum, and a policy."""
@@ -78,7 +82,12 @@ def _solve(
             )
         check_ending(out)
         check_writable(out)
+    if proof is not None:
+        if "proof" not in chosen.options:
+            raise InputError(f"{chosen.name} writes no proofs; arcs, sarsop and cgcp do")
+        check_writable(proof)
     flags = {
+        "proof": True if proof is not None else None,
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
         "k": None if k is None else arguments.number(k),
@@ -101,6 +110,13 @@ def _solve(
         if result.k is not None and result.lower > -math.inf:
             unproven = f"; it keeps the budget at histories shorter than {result.k} alone"
         say(f"policy saved to {out}{unproven}")
+    if proof is not None and result.proof is not None:
+        from ..io import save_proof
+
+        save_proof(proof, result.proof, model, {"name": problem, "parameters": arguments.parameters(param)})
+        told = "that no policy keeps the budget" if result.proof.upper == -math.inf else f"{result.proof.upper:.9g}"
+        say(f"proof of {told} saved to {proof}")
+        summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate

@@ -14,6 +14,7 @@ from .._json_values import finite
 from .._types import FloatArray
 from ..model import CPOMDP
 from ..policies import Policy
+from ..verification.proof import Proof
 from ..views import notebook
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
@@ -83,6 +84,8 @@ class Result:
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
+    proof: Proof | None = field(default=None, repr=False)  # of the upper bound, if one was asked for
+    evidence: Any = field(default=None, repr=False)  # the search, while a proof may be asked for
 
     @classmethod
     def of_search(

@@ -22,6 +22,7 @@ import numpy as np
 from ...errors import InputError, did_you_mean
 from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
+from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import BeliefGraphSearch, Objective
@@ -32,6 +33,7 @@ from ..folding import folded, unfolded
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
+from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
@@ -70,6 +72,7 @@ def arcs(
     pruning: bool = True,
     heuristic_share: float = 0.5,
     ties: str = "best",
+    proof: bool = False,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
 
@@ -87,6 +90,7 @@ def arcs(
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
     pruning, heuristic_share, ties : of "paper" alone, as `solvers.arcs_published.solve.arcs_paper` has them
+    proof : also write what the upper bound rests on, for `rc.check_proof`; ``upper`` is then what that proves
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
     the lower bound is −inf, and the policy returned is the one that may spend the least.
@@ -105,13 +109,15 @@ def arcs(
         raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
     check_k(k)
     if k is not None and np.isfinite(k):
-        if variant != "levels" or switches is not None or act_time is not None:
-            raise InputError("a finite k goes without variant, switches and act_time, which are for every history")
+        if variant != "levels" or switches is not None or act_time is not None or proof:
+            raise InputError(
+                "a finite k goes without variant, switches, act_time and proof, which are for every history"
+            )
         told = _as_published(model, "a finite k")
         return unfolded(_finite(told, int(k), epsilon, time_limit, memory_limit, seed, progress), model)
     if variant == "paper":
-        if switches is not None:
-            raise InputError("switches are those of the variant 'levels'; 'paper' has none")
+        if switches is not None or proof:
+            raise InputError("switches and proof are those of the variant 'levels'; 'paper' has none")
         told = _as_published(model, "the variant 'paper'")
         found = arcs_paper(
             told,
@@ -131,6 +137,8 @@ def arcs(
     with np.errstate(over="ignore"):
         if not np.isfinite(1e6 * model.cost.max(initial=0.0) / model.fade):
             raise InputError("costs are too large: their discounted totals cannot be computed")
+    if proof:
+        check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
     clock = Clock(time_limit)
@@ -139,13 +147,23 @@ def arcs(
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        return found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
+        found = found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
+        return with_proof(model, found, EVERY_HISTORY, epsilon) if proof else replace(found, evidence=None)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
     found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
-    return with_expected_costs(without_that_budget(found, model), model, seed)
+    found = with_expected_costs(without_that_budget(found, model), model, seed)
+    if not proof:
+        return replace(found, evidence=None)
+    if not hopeless and found.evidence is not None and found.evidence.model is not model:
+        # What was searched was the model in another guise; the proof is to be of the model itself.
+        again = _by_all_means(
+            model, switches or ArcsSwitches(), epsilon, Clock(time_limit), memory_limit, seed, None, None, False, True
+        )
+        found = replace(found, evidence=again.evidence)
+    return with_proof(model, found, EVERY_HISTORY, epsilon)
 
 
 def _as_published(model: CPOMDP, what: str) -> CPOMDP:
@@ -189,15 +207,16 @@ def _by_all_means(
     progress: Callable[[TracePoint], None] | None,
     act_time: float | None,
     hopeless: bool,
+    plain: bool = False,
 ) -> Result:
     """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if switches is None and act_time is None and not hopeless:
+    if (switches is None or plain) and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
-    told = with_free_actions(model)
+    told = model if plain else with_free_actions(model)
     result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     if told is model or result.admissible:
         return result
@@ -299,7 +318,8 @@ def _solve(
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
-        return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
+        at_end = {"lower": last.lower, "upper": last.upper, "seconds": last.seconds}
+        return replace(before, status=status, trace=trace, evidence=search, **at_end)
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]
@@ -316,6 +336,7 @@ def _solve(
         horizon=0 if best >= 0 else search.horizon(belief_plan),
         needed=search.needed,
         visits=search.visits,
+        evidence=search,
     )
 
 

@@ -47,6 +47,8 @@ class Pricing:
         self.slack = graph_search.slack  # of the reward of a plan
         self._progress = progress
         self._stalls = StallDetector()
+        self.clash: Objective | None = None  # the weighted cost that no policy keeps
+        self._best: Objective | None = None  # the objective that the upper bound, or that there is no policy, rests on
         self._largest = float(np.abs(graph_search.model.reward).max()) / graph_search.model.fade
         self.trace: list[TracePoint] = []
 
@@ -89,8 +91,17 @@ class Pricing:
 
     def note_upper(self) -> None:
         """Lower the upper bound by what the search at hand proves; a multiplier below 0 proves nothing."""
-        if self.graph_search.objective.reward == 1.0 and (self.multipliers >= 0).all():
-            self.upper = min(self.upper, self.allowed + self.graph_search.upper + self.graph_search.slack)
+        objective = self.graph_search.objective
+        if objective.reward == 1.0 and (self.multipliers >= 0).all():
+            upper = self.allowed + self.graph_search.upper + self.graph_search.slack
+            if upper < self.upper:
+                self.upper, self._best = upper, objective
+
+    def aim_at_best(self) -> None:
+        """Take up again what the upper bound rests on, or if it is −inf the weighted costs that no policy keeps."""
+        best = self.clash if self.upper == -np.inf else self._best
+        if best is not None and not self.graph_search.aims_at(best):
+            self.graph_search.retarget(best)
 
     def point(self) -> TracePoint:
         """The bounds now."""
