@@ -40,13 +40,13 @@ from .base_cost import with_base_cost, without_base_cost
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
 from .few_beliefs import load_kernels as load_few_belief_kernels
-from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
 from .step_limits import with_some_budget, without_that_budget
 from .storage import most_spent
+from .supports import over_supports
 
 VARIANTS = ("levels", "paper")
 _PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
@@ -216,13 +216,13 @@ def _by_all_means(
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
-    told = model if plain else with_free_actions(model)
-    result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
-    if told is model or result.admissible:
-        return result
-    # What the policy earns and costs is to be told of the model itself.
-    again = Clock(clock.left)
-    return _by_search(model, switches, epsilon, again, memory_limit, seed, progress, act_time, found, hopeless)
+    supports = over_supports(model) if act_time is None and not hopeless and not plain else None
+    if supports is None or not supports.possible:
+        hopeless = hopeless or supports is not None
+        return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+    told = supports.model()
+    result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
+    return result if found is not None and result.policy is found.policy else supports.told(result)
 
 
 def _by_search(
