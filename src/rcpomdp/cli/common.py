@@ -32,9 +32,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 def announce_compilation() -> None:
     """Have numba say when it compiles, which takes seconds; what is cached is not compiled."""
-    from ..kernels.jit import when_compiling
+    from .. import _live
 
-    when_compiling(lambda: say("compiling kernels that are not cached yet: up to two minutes ..."))
+    _live.announce_compilation(always=True)
 
 
 def say(sentence: str) -> None:

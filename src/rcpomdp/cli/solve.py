@@ -11,7 +11,7 @@ from .._json_values import finite
 from ..errors import InputError
 from . import arguments
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
+from .printing import print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -88,9 +88,7 @@ def _solve(
         "seed": seed,
     }
     options = arguments.options(option, flags)
-    with live_bounds(problem) as progress:
-        shown = {"progress": progress} if "progress" in chosen.options else {}
-        result = solve(model, chosen.name, **options, **shown)
+    result = solve(model, chosen.name, **options)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary["budget"] = [finite(limit) for limit in model.budget]
     if out is not None:
