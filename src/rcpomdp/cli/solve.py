@@ -10,7 +10,7 @@ import typer
 from .._json_values import finite
 from ..errors import InputError
 from . import arguments
-from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .common import FAILED, INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
 from .printing import print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ def _solve(
     result = solve(model, chosen.name, **options)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary["budget"] = [finite(limit) for limit in model.budget]
+    unsaved = None
     if out is not None:
-        result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
-        unproven = (
-            "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
-        )
-        if result.k is not None and result.lower > -math.inf:
-            unproven = f"; it keeps the budget at histories shorter than {result.k} alone"
-        say(f"policy saved to {out}{unproven}")
+        try:
+            result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
+        except (InputError, OSError) as error:  # what was found is shown all the same
+            unsaved = str(error)
+        else:
+            say(f"policy saved to {out}{_unproven(result, model)}")
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -112,12 +112,23 @@ def _solve(
         if simulation is not None:
             print(f"\n{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
-    raise typer.Exit(_judge(result, model, chosen))
+    code = _judge(result, model, chosen)
+    if unsaved is not None:
+        code = complain(f"the policy is not saved: {unsaved}", FAILED)
+    raise typer.Exit(code)
+
+
+def _unproven(result: Result, model: CPOMDP) -> str:
+    """What a saved policy does not promise."""
+    if result.k is not None and result.lower > -math.inf:
+        return f"; it keeps the budget at histories shorter than {result.k} alone"
+    return "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
 
 
 def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
     """Say what a result leaves to be desired, and return the exit code."""
     from ..solvers import Criterion
+    from ..solvers.advice import advice
 
     if result.admissible is None:
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
@@ -150,9 +161,23 @@ def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
         return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)
     if result.lower == -math.inf and result.upper == math.inf:
         found = f"there is a policy, but {result.solver} gives no bounds"
+    elif result.lower == -math.inf and _claims_no_lower_bound(result, model, solver):
+        found = (
+            f"there is a policy, but {result.solver} claims no lower bound; none is worth more than {result.upper:.6g}"
+        )
     elif result.lower == -math.inf:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:
         found = f"the gap is {result.gap:.3g}" + ("" if result.epsilon is None else f", above {result.epsilon:g}")
-        found += "; -o iterations=N allows more" if result.status == "iteration limit" else ""
-    return complain(f"{result.status}: {found}", STOPPED)
+    complain(f"{result.status}: {found}", STOPPED)
+    for sentence in advice(result, shell=True):
+        say(sentence)
+    return STOPPED
+
+
+def _claims_no_lower_bound(result: Result, model: CPOMDP, solver: Solver) -> bool:
+    """True if there is no lower bound though the policy keeps the budget as the solver means it: none is claimed."""
+    from ..solvers import Criterion
+
+    is_within = bool((result.cost <= model.spending_limit).all())
+    return solver.criterion is Criterion.NO_BUDGET or (result.admissible is not False and is_within)

@@ -47,7 +47,7 @@ class TracePoint(NamedTuple):
         if self.lower == -math.inf and self.upper == math.inf:
             bounds = f"sweep {self.trials}"
         elif self.lower == -math.inf:
-            bounds = f"no policy within the budget yet, at most {self.upper:.5g}"
+            bounds = f"no lower bound yet, at most {self.upper:.5g}"
         else:
             bounds = f"[{self.lower:.5g}, {self.upper:.5g}], gap {self.upper - self.lower:.3g}"
         return f"{self.seconds:.0f} s, {bounds}, {self.beliefs:,} beliefs, {self.plans:,} plans"
@@ -121,6 +121,13 @@ class Result:
     def gap(self) -> float:
         """Upper minus lower bound."""
         return self.upper - self.lower
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences on what to do about a gap that is larger than epsilon; none where there is nothing to do."""
+        from .advice import advice  # which asks the registry, which knows results
+
+        return advice(self)
 
     def summary(self) -> dict[str, Any]:
         """Everything but policy and trace as plain numbers, ready for JSON; what is not finite is None."""
