@@ -393,14 +393,14 @@ def test_a_changed_action_in_a_file_is_caught(run, tmp_path: Path) -> None:
 
 
 def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
-    model = rc.problems.make("tiger")
+    model = rc.problems.make("tiger").with_initial_belief([0.5, 0.5])  # a model of one's own, as far as it knows
     path = tmp_path / "policy.rcp"
     rc.save_policy(path, rc.policies.blind(model, "open-left"), model)
     ran = run("verify", str(path))
     assert (ran.code, ran.err) == (
         2,
-        f"rcpomdp: policy file {str(path)!r} does not name its problem; give it with --problem, "
-        "or check a model of your own in Python with rc.load_policy\n",
+        f"rcpomdp: policy file {str(path)!r} does not name its problem; give its name or model file with --problem "
+        "(rc.save_model writes the file of a model made in Python)\n",
     )
     assert run("verify", str(path), "--problem", "tiger").code == 0
     rc.save_policy(path, rc.policies.fib(model), model)

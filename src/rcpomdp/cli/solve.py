@@ -10,7 +10,19 @@ import typer
 from .._json_values import finite
 from ..errors import InputError
 from . import arguments
-from .common import FAILED, INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .common import (
+    FAILED,
+    INFEASIBLE,
+    STOPPED,
+    AsJson,
+    Budgets,
+    Parameters,
+    announce_compilation,
+    app,
+    complain,
+    hint_at_costly_ends,
+    say,
+)
 from .printing import print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
@@ -24,6 +36,12 @@ def _solve(
     solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
     param: Parameters = None,
     budget: Budgets = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cost", metavar="LINE", help="A further cost, as 'energy: forward : * 1'; NAME: ACTION : STATE VALUE."
+        ),
+    ] = None,
     variant: Annotated[str | None, typer.Option(help="Variant of the solver, if it has several.")] = None,
     objective: Annotated[
         str | None,
@@ -64,7 +82,8 @@ def _solve(
     """Solve a problem: bounds on the optimum, and a policy."""
     if horizon is not None:
         param = [*(param or []), f"horizon={horizon}"]
-    model = arguments.model(problem, param, budget)
+    model = arguments.model(problem, param, budget, cost)
+    hint_at_costly_ends(model)
     announce_compilation()
     from ..io.atomic import check_writable
     from ..io.policy.file import check_ending
@@ -94,7 +113,7 @@ def _solve(
     unsaved = None
     if out is not None:
         try:
-            result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
+            result.save(out, model)
         except (InputError, OSError) as error:  # what was found is shown all the same
             unsaved = str(error)
         else:

@@ -54,7 +54,7 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
     logger.info("%r", result)
     held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
-    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held)
+    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 
 
 def _check_kind(model: CPOMDP, solver: Solver) -> None:

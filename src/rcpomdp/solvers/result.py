@@ -12,6 +12,7 @@ import numpy as np
 
 from .._json_values import finite
 from .._types import FloatArray
+from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import Policy
 from ..views import notebook
@@ -83,6 +84,7 @@ class Result:
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
+    model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
 
     @classmethod
     def of_search(
@@ -177,19 +179,27 @@ class Result:
         told = self.summary() | {"budget": [finite(limit) for limit in model.budget], "epsilon": self.epsilon}
         return {name: told[name] for name in _CLAIMS if name in told} | {"options": self.options}
 
-    def save(self, path: str | os.PathLike[str], model: CPOMDP, problem: str | Mapping[str, Any] | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        model: CPOMDP | None = None,
+        problem: str | Mapping[str, Any] | None = None,
+    ) -> None:
         """Save the policy and what is claimed of it, as ``rcpomdp solve --out`` does.
 
         Parameters
         ----------
         path : ends in .rcp; the file appears whole or not at all
-        model : the one that was solved
-        problem : its name, or ``{"name": ..., "parameters": {...}}``, so that the file tells which model it is for
+        model : the one that was solved, which a result of `rc.solve` remembers
+        problem : its name or file, or ``{"name": ..., "parameters": {...}}``, so that the file tells which model it is
+            for; models of `rc.problems.make` and `rc.load_model` remember that
         """
         from ..io import save_policy  # reads policies of every kind, and is slow to import
 
-        recipe = {"name": problem, "parameters": {}} if isinstance(problem, str) else problem
-        save_policy(path, self.policy, model, self.claims(model), recipe)
+        solved = self.model if model is None else model
+        if solved is None:
+            raise InputError("the result does not say which model it is of: give the model")
+        save_policy(path, self.policy, solved, self.claims(solved), problem)
 
     def __repr__(self) -> str:
         costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))
