@@ -143,8 +143,8 @@ def _parsed(model: CPOMDP, line: str) -> tuple[str, _Line]:
         texts = [str(label) for label in labels] if word != _ALL else [_ALL]
         if word not in texts:
             raise ModelError(f"cost {line!r} names an unknown {kind} {word!r}{did_you_mean(word, texts)}")
-    named = [None if word == _ALL else word for word in told]
-    return name, _Line(*named, *[None] * (4 - len(named)), value=value)  # type: ignore[misc]  # four in all
+    action, state, after, observation = (*(None if word == _ALL else word for word in told), None, None, None)[:4]
+    return name, _Line(action, state, after, observation, value)
 
 
 def _function(lines: list[_Line]) -> Callable[..., float]:

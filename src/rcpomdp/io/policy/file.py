@@ -80,7 +80,7 @@ def _header_of(
 
 def _recipe(problem: str | Mapping[str, Any]) -> dict[str, Any]:
     """A problem's name and parameters, as the file holds them."""
-    given = {"name": problem} if isinstance(problem, str | os.PathLike) else problem
+    given: Any = {"name": problem} if isinstance(problem, str | os.PathLike) else problem
     if not isinstance(given, Mapping) or len(given.keys() & {"name", "file"}) != 1:
         raise PolicyError(f"problem is {problem!r}; it needs a name, {{'name': ...}}, or a model file, {{'file': ...}}")
     parameters = given.get("parameters", {})
