@@ -112,12 +112,17 @@ def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
     made = with_terms(loaded, given)
     if loaded.horizon not in (None, made.horizon):
         say(f"the horizon of model file {problem!r} is {loaded.horizon}, and {made.horizon} takes its place")
-    return made
+    return made.from_source(problem, given)
 
 
-def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:
-    """The model of a problem or a model file, under a budget if one is given."""
-    made = _made(problem, parameters(param))
+def model(problem: str, param: list[str] | None, budget: list[str] | None, costs: list[str] | None = None) -> CPOMDP:
+    """The model of a problem or a model file, with further costs and under a budget if they are given."""
+    made = _made(problem, parameters(param) | ({"costs": costs} if costs else {}))
+    if budget and not made.n_costs:
+        raise InputError(
+            f"{problem!r} has no costs that a budget could limit; add one by --cost 'NAME: ACTION : STATE VALUE', by "
+            "model.with_costs in Python, or in the file (docs/formats.md)"
+        )
     return made.with_budget(budgets(budget)) if budget else made
 
 
@@ -146,15 +151,15 @@ def model_of_file(
     given = parameters(param)
     if is_foreign(path):
         if problem is None:
-            raise InputError(f"policy file {path!r} does not name its problem; give it with --problem")
+            raise InputError(f"policy file {path!r} does not name its problem; give its name or file with --problem")
         return problem, model(problem, param, budget), {"claims": None}
     facts = policy_info(path)
     own = facts["problem"]
     if problem is None:
         if own is None:
             raise InputError(
-                f"policy file {path!r} does not name its problem; give it with --problem, "
-                "or check a model of your own in Python with rc.load_policy"
+                f"policy file {path!r} does not name its problem; give its name or model file with --problem "
+                "(rc.save_model writes the file of a model made in Python)"
             )
         problem = str(own["name"])
         made = _made(problem, {**own["parameters"], **given})

@@ -20,7 +20,6 @@ from ..verification.claims import SIMULATED, STATEMENTS
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
-    from ..solvers import TracePoint
     from ..verification import Verification
 
 PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
@@ -275,17 +274,6 @@ def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
         "budget": defaults.get("budget"),
         "summary": summary,
     }
-
-
-@contextmanager
-def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
-    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status(f"{what}: setting up") as status:
-        yield lambda point: status.update(f"{what}: {point.in_words()}")
 
 
 @contextmanager
