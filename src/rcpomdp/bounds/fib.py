@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import FloatArray
+from ..deadline import hurry
 from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 from .mdp import mdp_q_values
@@ -35,7 +36,7 @@ def fib_vectors(model: CPOMDP, max_sweeps: int = 1000) -> FloatArray:
             change = q - before
             loose = float(change.max() - change.min())
             q += gamma / model.fade * min(0.0, float(change.max()))
-        if loose <= settled:
+        if loose <= settled or hurry():
             break
     return np.ascontiguousarray(q.T)
 

@@ -37,9 +37,10 @@ from . import sarsop as unconstrained
 from .belief_graph.search import BeliefGraphSearch, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
-from .checks import check_common, check_whole, is_number
+from .checks import check_common, check_totals, check_whole, is_number
 from .clock import Clock
-from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from .early import answers_early, finishing
+from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
 _FEWEST = 50  # rounds to begin with, unless fewer are asked for
@@ -49,6 +50,7 @@ _LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
 _PRECISION = 1e-6  # to which the least weighted cost is found, beside the budgets
 
 
+@answers_early("exp-gradient")
 def exp_gradient(
     model: CPOMDP,
     *,
@@ -84,8 +86,9 @@ def exp_gradient(
     check_whole(iterations, "iterations", 1)
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
+    check_totals(model)
     unconstrained.load_kernels()
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     game = Game(graph_search, epsilon, clock, progress)
@@ -93,7 +96,10 @@ def exp_gradient(
         status = game.play(int(iterations), bound)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    return game.result(status)
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        return game.result(status)
 
 
 def multipliers(log_odds: FloatArray, bound: FloatArray) -> FloatArray:

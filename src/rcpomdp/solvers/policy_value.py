@@ -7,12 +7,14 @@ of the standard error.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
+from ..deadline import TimeUpError, within
 from ..evaluation import evaluate
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, Policy
@@ -24,6 +26,7 @@ _PRECISION = 1e-6  # relative to the largest gain, for an evaluation that counts
 _BELIEFS = 4000  # to follow in all; counts decide rather than the clock, so that the outcome repeats
 _STEPS = 20_000  # of all runs together, or of the fewest runs
 _FEWEST, _MOST, _BATCH = 40, 500, 20  # runs
+_LEAST, _WORK = 2, 2_000_000_000  # runs of a batch where a model is so large that steps take long
 _TAIL = 1e-3
 _MOST_STEPS = 500
 _HURRY = 0.5  # seconds for each, when the user waits
@@ -35,22 +38,24 @@ def worth(
     """Reward and costs [K] of a policy, and their standard errors [1 + K]; None if they are exact."""
     left = np.inf if clock.left is None else clock.left
     tolerance = _PRECISION * (max(float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0))) or 1.0)
-    exact = evaluate(
-        model, policy, tolerance, _BELIEFS, time_limit=min(left / 2, _HURRY if hurry else np.inf), most_work=_BELIEFS
-    )
-    if exact.error <= 2 * tolerance:
-        return exact.reward, exact.cost, None
-    deadline = Clock(_HURRY if hurry else clock.left)
-    return simulated_worth(model, policy, deadline, seed)
+    seconds = min(left / 2, _HURRY if hurry else np.inf)
+    time_left = Clock(seconds)
+    with suppress(TimeUpError), within(over=lambda: time_left.over):
+        exact = evaluate(model, policy, tolerance, _BELIEFS, time_limit=seconds, most_work=_BELIEFS)
+        if exact.error <= 2 * tolerance:
+            return exact.reward, exact.cost, None
+    return simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed)
 
 
-def with_expected_costs(result: Result, model: CPOMDP, seed: int) -> Result:
+def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) -> Result:
     """The result with expected costs by the costs' own discounts; searches keep them discounted as the reward."""
     if (model.cost_discount == model.discount).all() or result.standard_error is not None:
         return result
-    if isinstance(result.policy, ControllerPolicy):  # to rounding, as `verify` has it
-        return replace(result, cost=evaluate(model, result.policy, tolerance=0.0).cost)
-    _, cost, error = worth(model, result.policy, Clock(None), seed)
+    time_left = clock.afterwards()
+    if isinstance(result.policy, ControllerPolicy):
+        with suppress(TimeUpError), within(over=lambda: time_left.over):
+            return replace(result, cost=evaluate(model, result.policy, tolerance=0.0).cost)  # as `verify` has it
+    _, cost, error = worth(model, result.policy, time_left, seed)
     return replace(result, cost=cost, standard_error=error)
 
 
@@ -62,8 +67,9 @@ def simulated_worth(
     steps = max(1, steps)
     runs = min(max(_STEPS // steps, _FEWEST), most_runs)
     rows: list[FloatArray] = []
-    for batch in range(math.ceil(runs / _BATCH)):
-        outcome = simulate(model, policy, _BATCH, steps, seed=seed * _MOST + batch).outcome
+    at_once = int(np.clip(_WORK // (steps * model.arrays.t_prob.size), _LEAST, _BATCH))
+    for batch in range(math.ceil(runs / at_once)):
+        outcome = simulate(model, policy, at_once, steps, seed=seed * _MOST + batch).outcome
         rows.append(np.concatenate([outcome.reward[:, None], outcome.cost], axis=1))
         if clock.over:
             break

@@ -28,6 +28,7 @@ from ..model import CPOMDP
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common
 from .clock import Clock, StallDetector
+from .early import Aim, answers_early, finishing
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy, may_be_noisy
@@ -38,6 +39,15 @@ from .warmup import smallest_model
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
 
+def _aim(model: CPOMDP, *, objective: Any = "reward", epsilon: float = 1e-3, **_: Any) -> Aim:
+    goal = _goal(model, objective, epsilon)
+    gain = goal.objective.reward * model.reward - np.tensordot(goal.objective.costs, model.cost, axes=1)
+    if goal.cost is not None:
+        gain = -model.cost[goal.cost]
+    return Aim(goal.name, gain, goal.cost is not None, budgets=False)
+
+
+@answers_early("sarsop", _aim)
 def sarsop(
     model: CPOMDP,
     *,
@@ -74,7 +84,7 @@ def sarsop(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     goal = _goal(model, objective, epsilon)
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
     trace = [_point(graph_search, goal, 0.0)]
@@ -82,20 +92,24 @@ def sarsop(
         status = _search(graph_search, goal, epsilon, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(_point(graph_search, goal, clock.seconds))
-    reward, cost, sure = graph_search.best_totals()
-    found = Result.of_search(
-        "sarsop",
-        status,
-        trace,
-        clock.setup_seconds,
-        objective=goal.name,
-        policy=graph_search.policy(),
-        reward=reward,
-        cost=cost,
-        sure_cost=sure,
-    )
-    return with_expected_costs(found, model, seed)
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        reward, cost, sure = graph_search.best_totals()
+        policy = graph_search.policy()
+        trace.append(_point(graph_search, goal, clock.seconds))
+        found = Result.of_search(
+            "sarsop",
+            status,
+            trace,
+            clock.setup_seconds,
+            objective=goal.name,
+            policy=policy,
+            reward=reward,
+            cost=cost,
+            sure_cost=sure,
+        )
+        return with_expected_costs(found, model, clock, seed)
 
 
 def _graph_search(

@@ -40,6 +40,7 @@ from ...errors import InputError
 from ...model import CPOMDP
 from ..checks import check_common, check_whole
 from ..clock import Clock
+from ..early import Aim, answers_early, finishing
 from ..result import (
     INFEASIBLE,
     INTERRUPTED,
@@ -57,6 +58,7 @@ from .tree import PaperSearch
 _FIRST_TRIALS, _GROWTH = 8, 2  # trials of the first slice of time; a tree's trials get longer, so slices grow slowly
 
 
+@answers_early("arcs", lambda model, **options: Aim(in_every_history=True))
 def arcs_paper(
     model: CPOMDP,
     *,
@@ -107,7 +109,7 @@ def _run(
     iterations: int | None,
     pruning: bool,
 ) -> Result:
-    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH)
+    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH).watch()
     search = PaperSearch(model, memory_limit, seed, pruning, time_limit)
     clock.ready()
     trace = [search.point(0.0)]
@@ -115,8 +117,11 @@ def _run(
         status = _loop(search, epsilon, iterations, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        found, budgets = search.policy(), search.budgets()
     trace.append(search.point(clock.seconds, trace[-1]))
-    found, budgets = search.policy(), search.budgets()
     return Result.of_search(
         "arcs",
         status,

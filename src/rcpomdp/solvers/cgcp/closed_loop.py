@@ -33,8 +33,9 @@ from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, is_number
+from ..checks import check_common, check_totals, is_number
 from ..clock import Clock
+from ..early import answers_early, finishing
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .solve import ColumnGeneration
 
@@ -42,6 +43,7 @@ _ITERATIONS = 100  # multipliers that one step tries at most
 _DIGITS = 10  # of a budget left, by which steps are told apart
 
 
+@answers_early("cgcp-cl")
 def cgcp_cl(
     model: CPOMDP,
     *,
@@ -76,14 +78,16 @@ def cgcp_cl(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     if not is_number(step_time) or not step_time > 0:
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
+    check_totals(model)
     unconstrained.load_kernels()
-    clock = Clock(step_time if time_limit is None else time_limit)
+    clock = Clock(step_time if time_limit is None else time_limit).watch()
     graph_search = _graph_search(model, memory_limit)
-    clock.ready()
     generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
+    clock.ready()
     status = generation.run(_ITERATIONS)
-    policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed))
-    return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
+    with finishing():
+        policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed))
+        return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
 
 
 class ClosedLoopState(NamedTuple):

@@ -28,14 +28,16 @@ from contextlib import suppress
 
 import numpy as np
 
+from ... import deadline
 from ..._types import FloatArray
 from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, check_whole
+from ..checks import check_common, check_totals, check_whole
 from ..clock import Clock
-from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from ..early import answers_early, finishing
+from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 
@@ -46,6 +48,7 @@ _PRECISION = 1e-9  # to which the least weighted cost is found, beside the budge
 _SAME = 1e-9  # relative difference of multipliers that counts as none
 
 
+@answers_early("cgcp")
 def cgcp(
     model: CPOMDP,
     *,
@@ -77,13 +80,15 @@ def cgcp(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
+    check_totals(model)
     unconstrained.load_kernels()
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
-    clock.ready()
     generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
+    clock.ready()
     status = generation.run(iterations)
-    return generation.result(status, "cgcp")
+    with finishing():
+        return generation.result(status, "cgcp")
 
 
 class ColumnGeneration:
@@ -110,6 +115,7 @@ class ColumnGeneration:
         self.plans = graph_search.blind_plans  # of the columns
         self.master = Master(budget, limit, self.pricing.scale[0])
         for plan in self.plans:
+            deadline.check()
             self.master.add(*graph_search.totals(plan)[:2])
         self._start = np.zeros(len(limit)) if start is None else start
         self._work = int(_SPEED * (_SECONDS if clock.time_limit is None else _SHARE * clock.time_limit))
@@ -130,6 +136,8 @@ class ColumnGeneration:
             status = INTERRUPTED
             if self.graph_search.best_plan != NONE:
                 self._add(self.graph_search.best_plan)
+        except MemoryError:
+            status = MEMORY_LIMIT
         if status == INFEASIBLE:
             with suppress(KeyboardInterrupt):
                 for least, plan in self.pricing.least_costs(work=self._work):

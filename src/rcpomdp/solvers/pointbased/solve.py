@@ -18,6 +18,7 @@ from ...policies import PlanSetPolicy
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Clock
+from ..early import finishing
 from ..policy_value import simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
@@ -50,7 +51,7 @@ def solve_noisy(
         memory_limit,
         _LEVELS,
         seed,
-        over=lambda: clock.time_limit is not None and clock.elapsed > _SETUP * clock.time_limit,
+        over=lambda: clock.share_used(_SETUP),
     )
     clock.ready()
     trace = [_point(search, 0.0)]
@@ -58,14 +59,27 @@ def solve_noisy(
         status = _search(search, epsilon, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        return _outcome(model, search, status, clock, trace, seed)
+
+
+def _outcome(
+    model: CPOMDP, search: PointBasedSearch, status: str, clock: Clock, trace: list[TracePoint], seed: int
+) -> Result:
+    """What was found."""
     trace.append(_point(search, clock.seconds, trace[-1]))
     best = search.best_candidate
     candidate = best if best != NONE else search.thriftiest_candidate
     policy, sure = plan_set(search, candidate), search.parts.candidates.sure[candidate]
     admissible, most = best != NONE, model.most_spent
     # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
-    reward, cost, error = _earned(model, policy, seed) if admissible else (*search.totals(candidate), None)
-    if admissible:  # chance has no say in what is proven
+    reward, cost = search.totals(candidate)
+    error = None
+    if admissible:
+        reward, cost, error = _earned(model, policy, clock.afterwards(), seed)
+        # Chance has no say in what is proven.
         reward = min(max(reward, trace[-1].lower), trace[-1].upper)
     return outcome(
         status,
@@ -84,14 +98,16 @@ def solve_noisy(
     )
 
 
-def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> tuple[float, FloatArray, FloatArray | None]:
+def _earned(
+    model: CPOMDP, policy: PlanSetPolicy, clock: Clock, seed: int
+) -> tuple[float, FloatArray, FloatArray | None]:
     """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs.
 
     None if they are exact.
     """
     if model.horizon is not None:  # its beliefs come to an end
-        return worth(model, policy, Clock(None), seed)
-    return simulated_worth(model, policy, Clock(None), seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
+        return worth(model, policy, clock, seed)
+    return simulated_worth(model, policy, clock, seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
 
 
 def _search(
