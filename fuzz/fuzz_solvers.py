@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, os.fspath(Path(__file__).parents[1] / "benchmarks"))
 
 import numpy as np
+
 from oracle import CLOSED, Array, Model, Search, draw
 
 SOLVERS: dict[str, dict[str, Any]] = {
@@ -120,7 +121,7 @@ def examine(seed: int, seconds: float, nodes: int, each: int) -> list[Finding]:
                 fault = f"error: {type(error).__name__}: {error}"
                 found.append(Finding(seed, solver, *_kind(model), "error", False, (fault,)))
                 continue
-        faults += [f"warning: {w.message}" for w in warned]
+        faults += sorted({f"warning: {w.message}" for w in warned})
         if time.perf_counter() - began > seconds + options.get("step_time", 0.0) + LATE:
             faults.append(f"late: {time.perf_counter() - began:.1f} s")
         worth = None if solver == "cgcp-cl" else evaluated(model, r.policy)
@@ -162,7 +163,7 @@ def contradictions(solver: str, r: Any, known: Truth, room: float) -> Iterator[s
         if r.upper < low - room:
             yield f"wrong upper bound: {r.upper} below {low}"
     spread = 0.0 if r.standard_error is None else 6 * float(r.standard_error[0]) + 0.05 * abs(r.reward)
-    if r.reward > known.high_free + room + spread:
+    if r.reward > known.high_free + room + spread + DIGITS * abs(r.reward):
         yield f"wrong reward: {r.reward} above {known.high_free}"
 
 
@@ -197,6 +198,7 @@ def _told_wrongly(r: Any, worth: Array, room: float) -> Iterator[str]:
 
 
 def main() -> None:
+    """Compare, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="SEED", help="the first seed")

@@ -20,8 +20,8 @@ def _check(
     as_json: AsJson = False,
 ) -> None:
     """Read a model file, say what is wrong with it or what it holds."""
+    from .._plain_text import printable
     from ..io import load_model
-    from ..model.labels import printable
 
     model = load_model(file)
     facts = {

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .._plain_text import printable, printable_lines
+
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED = 1, 2, 3, 4
 
 app = typer.Typer(
@@ -37,9 +39,19 @@ def announce_compilation() -> None:
     when_compiling(lambda: say("compiling kernels that are not cached yet: up to two minutes ..."))
 
 
+def tell(words: str) -> None:
+    """A line of data on stdout; names in it are anybody's text, and steer no terminal."""
+    print(printable(words))
+
+
+def tell_lines(text: str) -> None:
+    """The same for a text whose lines end where it says."""
+    sys.stdout.write(printable_lines(text))
+
+
 def say(sentence: str) -> None:
     """A sentence on stderr."""
-    print(f"rcpomdp: {sentence}", file=sys.stderr)
+    print(f"rcpomdp: {printable(sentence)}", file=sys.stderr)
 
 
 def complain(sentence: str, code: int) -> int:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from .. import tolerance
+from .._console import PlainConsole
 from .._json_values import finite
+from .._plain_text import printable
 from ..errors import ProblemError
 from ..problems import Problem
 
@@ -261,7 +262,7 @@ def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
 @contextmanager
 def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
     """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True, markup=False)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield None
         return
@@ -272,7 +273,7 @@ def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """A live line on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield None
         return
@@ -283,10 +284,9 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
         yield lambda done: live.update(task, completed=done)
 
 
-def stdout() -> Console:
+def stdout() -> PlainConsole:
     """The stream for data."""
-    # Labels and summaries are anybody's text: brackets in them are no markup.
-    return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=PIPE_WIDTH)
+    return PlainConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def print_json(value: Any) -> None:
@@ -329,5 +329,5 @@ def text(value: Any) -> str:
         case list() | tuple():
             shown = ", ".join(f"({text(i)})" if isinstance(i, list | tuple) else text(i) for i in value)
         case _:
-            shown = str(value)
+            shown = printable(str(value))
     return shown

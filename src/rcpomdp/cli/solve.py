@@ -10,7 +10,7 @@ import typer
 from .._json_values import finite
 from ..errors import InputError
 from . import arguments
-from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say, tell
 from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _solve(
     else:
         stdout().print(solution_table(summary))
         if simulation is not None:
-            print(f"\n{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
+            tell("")
+            tell(f"{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
     raise typer.Exit(_judge(result, model, chosen))
 

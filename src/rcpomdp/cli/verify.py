@@ -8,7 +8,7 @@ import typer
 
 from .._json_values import finite
 from . import arguments
-from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
+from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app, tell
 from .printing import print_json, stdout, verification_table
 
 
@@ -43,8 +43,8 @@ def _verify(
         print_json({"problem": name, "policy": policy, **told})
     else:
         where = "" if k is None else f" at histories shorter than {k}"
-        print(f"VERIFIED{where}" if found.verified else f"NOT VERIFIED{where}: {found.problem}")
+        tell(f"VERIFIED{where}" if found.verified else f"NOT VERIFIED{where}: {found.problem}")
         stdout().print(verification_table(found, claims, model))
         if found.note is not None:
-            print(f"note: {found.note}")
+            tell(f"note: {found.note}")
     raise typer.Exit(0 if found.verified else FAILED)

@@ -16,7 +16,7 @@ _LEAST_WORK, _MOST_WORK = 1000, 1e9  # of any slice
 _MOST_IDLE = 50  # slices without any change before the target is sharpened
 _SHARPEST = 1e-3
 _AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
-_GRACE = 0.1  # seconds that a set-up may take in any case: there are bounds then
+_GRACE = 0.25  # seconds that a set-up may take in any case: there are bounds then
 _SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
 
 

@@ -25,8 +25,8 @@ from .result import Result
 _PRECISION = 1e-6  # relative to the largest gain, for an evaluation that counts as exact
 _BELIEFS = 4000  # to follow in all; counts decide rather than the clock, so that the outcome repeats
 _STEPS = 20_000  # of all runs together, or of the fewest runs
-_FEWEST, _MOST, _BATCH = 40, 500, 20  # runs
-_LEAST, _WORK = 2, 2_000_000_000  # runs of a batch where a model is so large that steps take long
+_FEWEST, _MOST = 40, 500  # runs
+_FIRST, _BATCH = 2, 20  # runs between looks at the clock: at first, for steps may take long, and later
 _TAIL = 1e-3
 _MOST_STEPS = 500
 _HURRY = 0.5  # seconds for each, when the user waits
@@ -67,10 +67,11 @@ def simulated_worth(
     steps = max(1, steps)
     runs = min(max(_STEPS // steps, _FEWEST), most_runs)
     rows: list[FloatArray] = []
-    at_once = int(np.clip(_WORK // (steps * model.arrays.t_prob.size), _LEAST, _BATCH))
-    for batch in range(math.ceil(runs / at_once)):
-        outcome = simulate(model, policy, at_once, steps, seed=seed * _MOST + batch).outcome
+    batch = _FIRST
+    while sum(map(len, rows)) < runs:
+        outcome = simulate(model, policy, batch, steps, seed=seed * _MOST + len(rows)).outcome
         rows.append(np.concatenate([outcome.reward[:, None], outcome.cost], axis=1))
+        batch = min(2 * batch, _BATCH)
         if clock.over:
             break
     totals = np.concatenate(rows)

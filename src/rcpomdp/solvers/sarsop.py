@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..kernels.belief_graph.interning import rehash
 from ..model import CPOMDP
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common
@@ -240,7 +241,11 @@ def _point(graph_search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, seco
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    graph_search = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1)))
-    graph_search.search(0.0, 10)
+    ending = smallest_model().with_horizon(2)  # sweeps of what may end are others
+    for model in (ending._changed(discount=0.5), smallest_model()):
+        graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(1)))
+        graph_search.search(0.0, 10)
     graph_search.forget()
     graph_search.best_totals()
+    graph_search.retarget(Objective(1.0, np.ones(1)))
+    rehash(graph_search.store)
