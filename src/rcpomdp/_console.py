@@ -12,7 +12,7 @@ from ._plain_text import printable_lines
 
 
 class PlainConsole(Console):
-    """A console whose texts are anybody's: nothing in them steers the terminal, and brackets and colons mean nothing."""
+    """A console whose texts are anybody's: nothing in them steers the terminal or is markup."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)

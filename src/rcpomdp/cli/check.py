@@ -35,7 +35,8 @@ def _check(
     if as_json:
         print_json(facts)
     else:
-        stdout().print(facts_table(printable(facts)))
+        told = {key: value for key, value in facts.items() if value not in ("", [])}
+        stdout().print(facts_table(printable(told)))
 
 
 def _unreachable(model: CPOMDP) -> int:

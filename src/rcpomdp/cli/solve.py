@@ -10,7 +10,19 @@ import typer
 from .._json_values import finite
 from ..errors import InputError
 from . import arguments
-from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say, tell
+from .common import (
+    FAILED,
+    INFEASIBLE,
+    STOPPED,
+    AsJson,
+    Budgets,
+    Parameters,
+    announce_compilation,
+    app,
+    complain,
+    say,
+    tell,
+)
 from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
@@ -70,6 +82,8 @@ def _solve(
     from ..io.policy.file import check_ending
     from ..solvers import registry, solve
 
+    if memory_limit is not None and not memory_limit > 0:
+        raise InputError(f"the memory limit must be above 0 GB, not {memory_limit:g}")
     chosen = registry.get(solver or registry.DEFAULT)
     if out is not None:
         if chosen.online:
@@ -93,14 +107,6 @@ def _solve(
         result = solve(model, chosen.name, **options, **shown)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary["budget"] = [finite(limit) for limit in model.budget]
-    if out is not None:
-        result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
-        unproven = (
-            "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
-        )
-        if result.k is not None and result.lower > -math.inf:
-            unproven = f"; it keeps the budget at histories shorter than {result.k} alone"
-        say(f"policy saved to {out}{unproven}")
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -115,7 +121,22 @@ def _solve(
             tell("")
             tell(f"{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
-    raise typer.Exit(_judge(result, model, chosen))
+    code = _judge(result, model, chosen)
+    if out is not None:
+        recipe = {"name": problem, "parameters": arguments.parameters(param)}
+        try:
+            result.save(out, model, recipe)
+        except InputError as error:  # a full disk, after all that work: what was found has been told
+            raise typer.Exit(complain(str(error), FAILED)) from None
+        say(f"policy saved to {out}{_unproven(result, model)}")
+    raise typer.Exit(code)
+
+
+def _unproven(result: Result, model: CPOMDP) -> str:
+    """A clause on what is not proven of a policy."""
+    if result.k is not None and result.lower > -math.inf:
+        return f"; it keeps the budget at histories shorter than {result.k} alone"
+    return "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
 
 
 def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 
-_LARGEST = 1e280  # of a total; some are multiplied by a million on the way
+_LARGEST = 1e100  # of a total, and the inverse of the least one that is no rounding
 
 
 def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, progress: Any) -> None:
@@ -37,9 +37,12 @@ def check_k(k: Any) -> None:
 
 def check_totals(model: CPOMDP) -> None:
     """Refuse rewards and costs whose discounted totals are beyond what can be added up and compared."""
-    largest = max(float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0)))
-    if not largest / model.fade < _LARGEST:
-        raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
+    largest = np.array([np.abs(model.reward).max(), *model.cost.max(axis=(1, 2))])  # [1 + K]
+    with np.errstate(over="ignore"):
+        if not (largest / model.fade < _LARGEST).all():
+            raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
+    if ((largest > 0) & (largest < 1 / _LARGEST)).any():
+        raise InputError("rewards or costs are too small: count them in another unit, in which the largest is near 1")
 
 
 def is_number(value: Any) -> bool:

@@ -237,7 +237,7 @@ class Game:
         """B of each cost, [K]; 0 where there is no budget."""
         unit = np.where(self._budget > 0, self._budget, self.pricing.scale[1])
         left = np.maximum(self._budget - self.spare.cost, _LEAST_SLACK * unit)
-        gain = max(self.pricing.upper - self.spare.reward, self.epsilon)
+        gain = max(self.pricing.upper - self.spare.reward, min(self.epsilon, self.pricing.scale[0]))
         return np.where(self._limited, 2 * gain / np.where(left > 0, left, 1.0), 0.0)
 
     def _judge(self, ended: str) -> str:

@@ -27,7 +27,7 @@ from ..errors import InputError
 from ..kernels.belief_graph.interning import rehash
 from ..model import CPOMDP
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
-from .checks import check_common
+from .checks import check_common, check_totals
 from .clock import Clock, StallDetector
 from .early import Aim, answers_early, finishing
 from .pointbased import PointBasedSearch
@@ -84,6 +84,7 @@ def sarsop(
     ('optimal', True)
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
+    check_totals(model)
     goal = _goal(model, objective, epsilon)
     clock = Clock(time_limit).watch()
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)

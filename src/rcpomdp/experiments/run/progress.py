@@ -128,7 +128,7 @@ class Lines(Tally):
 class Screen(Tally):
     """A live table of the cells; what has no room is counted."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         super().__init__()
         self._console = console
 

@@ -60,6 +60,7 @@ class FewBeliefs:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.search = search
+        self.memory_limit = search.memory_limit
         self.model, self.limited = search.model, np.flatnonzero(search.limited)
         self.unlimited = search.unlimited[search.limited]
         # A little of what is allowed for rounding is kept for it.
@@ -167,6 +168,8 @@ class FewBeliefs:
         n_levels, n_actions = self.bounds.upper.shape[1], self.model.n_actions
         width, room = n_levels + self.mdp.value.shape[1], _NODES
         while True:
+            if 8 * room * (2 + self.model.n_observations) + 4 * self.n_beliefs * width > self.memory_limit:
+                raise MemoryError
             number = np.full(self.n_beliefs * width, NONE, dtype=np.int32)
             queue, actions = (np.zeros(room, dtype=np.int64) for _ in range(2))
             link = np.empty(room * self.model.n_observations, dtype=np.int64)

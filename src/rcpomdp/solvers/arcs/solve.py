@@ -248,7 +248,10 @@ def _by_kind(
             load_few_belief_kernels()
         few = few_beliefs(model, memory_limit, lambda: clock.over)
         if few is not None:
-            found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            try:
+                found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            except MemoryError:  # the policy would take too much
+                return None, False
             if found.admissible and (found.sure_cost > model.spending_limit).any():
                 return None, False  # rounding of levels has added up
             return found, found.status != STALLED
