@@ -16,7 +16,10 @@ import pytest
 import rcpomdp
 
 ROOT = Path(rcpomdp.__file__).parent
-BASE = {"_types", "errors", "tolerance", "_json_values", "_processes", "_plugins", "__version__"}
+BASE = {
+    *("_types", "_plain_text", "_console", "deadline", "errors", "tolerance"),
+    *("_json_values", "_processes", "_plugins", "__version__"),
+}
 ON_MODELS = BASE | {"kernels", "model", "views.notebook"}
 ON_POLICIES = ON_MODELS | {"bounds", "lp", "policies"}
 EVERYTHING_ELSE = ON_POLICIES | {
@@ -27,6 +30,9 @@ EVERYTHING_ELSE = ON_POLICIES | {
 # What a layer may import, beside itself and other packages.
 LAYERS = {
     "_types": set(),
+    "_plain_text": set(),
+    "_console": {"_plain_text"},
+    "deadline": set(),
     "errors": set(),
     "tolerance": {"_types"},
     "_json_values": set(),

@@ -19,8 +19,17 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
+        _end_in_peace()
         print("rcpomdp: stopped before anything was done", file=sys.stderr)
         sys.exit(4)
+    finally:
+        _end_in_peace()
+
+
+def _end_in_peace() -> None:
+    """Whoever asks again to stop is answered already."""
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from . import deadline as time_limits
 from ._types import AnyArray, BoolArray, FloatArray, IntArray
 from .errors import PolicyError
 from .model import CPOMDP, beliefs
@@ -160,6 +161,7 @@ def _chain(
     ]  # sorted, each more than twice as long as the next, so that a deep chain takes no square of its length
     edges: list[tuple[IntArray, IntArray, FloatArray]] = []
     while pairs.size:
+        time_limits.check()
         node, state = np.divmod(pairs, n)
         action = policy.actions[node]
         row, entry = _ragged(m.t_ptr, action * n + state)
@@ -222,6 +224,7 @@ def _discounted(
         x = solved(discount * chain, gain)
     terms = int(np.diff(chain.indptr).max()) + 4
     while True:
+        time_limits.check()
         following = gain + discount * (chain @ x)
         largest = float(np.abs(following).max()) + float(np.abs(gain).max())
         rounding = np.finfo(np.float64).eps * terms * largest / (1 - discount)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
+from .. import deadline
 from .._types import BoolArray, FloatArray, IntArray
 from ..model import CPOMDP
 from ..model.classes import observability_classes
@@ -21,6 +22,7 @@ from ..model.endings import adding_up, before_the_end
 _SWEEPS = 1000
 _ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
 _EPS = float(np.finfo(np.float64).eps)
+_DENSE = 0.1  # share of entries from which on a matrix is not sparse
 
 
 class BlindPlan(NamedTuple):
@@ -42,9 +44,9 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     n, gamma = model.n_states, model.discount
     vectors = np.empty((model.n_actions, len(gain), n))
     for a, moves in enumerate(model.transition):
+        deadline.check()
         transition = before_the_end(model, moves)
-        system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
-        vectors[a] = splu(system).solve(np.ascontiguousarray(gain[:, :, a].T)).T
+        vectors[a] = _solved(transition, gamma, gain[:, :, a].T).T
         vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
         for row in range(1, len(gain)):
             if (gain[row] >= 0).all():
@@ -56,6 +58,15 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
         rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
         vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / model.fade)
     return vectors
+
+
+def _solved(transition: sp.csr_array[np.float64], gamma: float, gain: FloatArray) -> FloatArray:
+    """``x = gain + γ T x``; sparse factors of a matrix that is not sparse take many times as long as dense ones."""
+    n = len(gain)
+    if transition.nnz > _DENSE * n * n:
+        return np.asarray(np.linalg.solve(np.eye(n) - gamma * transition.toarray(), gain))
+    system = sp.csc_array(sp.identity(n, format="csc") - gamma * transition)
+    return np.asarray(splu(system).solve(np.ascontiguousarray(gain)))
 
 
 def blind_plans(model: CPOMDP) -> list[BlindPlan]:
@@ -126,6 +137,7 @@ def sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: 
     # Where no cost can ever follow, the sure cost is 0 exactly; iteration from above would only come near.
     costly = (peak > 0).astype(np.float64)
     for _ in range(_SWEEPS):
+        deadline.check()
         reached = np.maximum(costly, worst_follower(costly))
         if (reached == costly).all():
             break
@@ -141,6 +153,7 @@ def sure_costs(peak: FloatArray, start: IntArray, follower: IntArray, discount: 
         most = peak.max(axis=(0, 1), initial=0.0) / (1 - discount)
         sure: FloatArray = np.where(costly > 0, most, 0.0)
     for _ in range(_SWEEPS):
+        deadline.check()
         lower = np.minimum(sure, peak + discount * worst_follower(sure))
         settled = (sure == lower) | (lower >= (1 - 1e-12) * np.where(np.isfinite(sure), sure, np.inf))
         if settled.all():

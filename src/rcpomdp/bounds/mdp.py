@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from .._types import FloatArray
+from ..deadline import hurry
 from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 from ..model.endings import before_the_end
@@ -52,7 +53,7 @@ def mdp_q_values(model: CPOMDP) -> FloatArray:
             r = residual()
             loose = float(r.max() - r.min())
             value += r + gamma / model.fade * (r.max() + r.min()) / 2
-        if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())):
+        if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())) or hurry():
             break
     else:
         if model.n_states <= _SOLVABLE:
@@ -84,7 +85,7 @@ def _policy_iteration(model: CPOMDP, value: FloatArray) -> FloatArray:
         kernels.mdp_q(m, gamma, value, q)
         better = q.argmax(axis=1)
         gain = q[every, better] - q[every, policy]
-        if (gain <= 8 * _rounding(model, value)).all():
+        if (gain <= 8 * _rounding(model, value)).all() or hurry():
             break
         policy = np.where(gain > 0, better, policy)
     return np.where(model.terminal, 0.0, value)

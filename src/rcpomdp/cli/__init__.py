@@ -45,6 +45,9 @@ app.registered_commands.sort(key=lambda command: command.name or "")
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it is closed: what is said goes nowhere
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for "±" rather than a failure
@@ -67,8 +70,7 @@ def main() -> None:
             detail = " ".join(str(cause).split()) or "no detail was given"
             code = complain(f"failed: {type(cause).__name__}: {detail} (RCPOMDP_DEBUG=1 shows where)", FAILED)
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say no more
     sys.exit(code)

@@ -20,8 +20,8 @@ def _check(
     as_json: AsJson = False,
 ) -> None:
     """Read a model file, say what is wrong with it or what it holds."""
+    from .._plain_text import printable
     from ..io import load_model
-    from ..model.labels import printable
 
     model = load_model(file)
     hint_at_costly_ends(model)
@@ -36,7 +36,8 @@ def _check(
     if as_json:
         print_json(facts)
     else:
-        stdout().print(facts_table(printable(facts)))
+        told = {key: value for key, value in facts.items() if value not in ("", [])}
+        stdout().print(facts_table(printable(told)))
 
 
 def _unreachable(model: CPOMDP) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._plain_text import printable, printable_lines
+
 if TYPE_CHECKING:
     from ..model import CPOMDP
 
@@ -40,9 +42,19 @@ def announce_compilation() -> None:
     _live.announce_compilation(always=True)
 
 
+def tell(words: str) -> None:
+    """A line of data on stdout; names in it are anybody's text, and steer no terminal."""
+    print(printable(words))
+
+
+def tell_lines(text: str) -> None:
+    """The same for a text whose lines end where it says."""
+    sys.stdout.write(printable_lines(text))
+
+
 def say(sentence: str) -> None:
     """A sentence on stderr."""
-    print(f"rcpomdp: {sentence}", file=sys.stderr)
+    print(f"rcpomdp: {printable(sentence)}", file=sys.stderr)
 
 
 def complain(sentence: str, code: int) -> int:

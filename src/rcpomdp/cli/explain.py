@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from .._plain_text import printable
 from . import arguments
-from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app
+from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, tell_lines
 from .printing import print_json
 
 
@@ -41,4 +42,4 @@ def _explain(
     if as_json:
         print_json({"problem": name, "policy": policy, **told.summary()})
     else:
-        print(f"{name}, {policy}: {told}")
+        tell_lines(f"{printable(name)}, {printable(policy)}: {told}\n")

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import InputError
 from . import arguments
-from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say
+from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say, tell
 from .printing import print_json
 
 
@@ -58,7 +58,7 @@ def _explore(
     if as_json:
         print_json({"page": target, "seed": seed, **made._asdict()})
     else:
-        print(target)
+        tell(target)
     if not no_open:
         import webbrowser
 

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import arguments
-from .common import Parameters, ProblemOfFile, app, say
+from .common import Parameters, ProblemOfFile, app, say, tell_lines
 
 _FORMATS = ("dot", "json")
 
@@ -42,7 +42,7 @@ def _graph(
     if graph.omitted:
         say(f"{graph.omitted:,} of {len(graph.nodes) + graph.omitted:,} nodes are left out")
     if out is None:
-        print(written, end="")
+        tell_lines(written)
     else:
         with whole_file(out) as file:
             file.write(written.encode())

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .common import AsJson, app
+from .common import AsJson, app, tell
 from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
@@ -48,4 +48,4 @@ def _plot(
         print_json(files)
     else:
         for written in files:
-            print(f"{written['file']}: {written['title']}")
+            tell(f"{written['file']}: {written['title']}")

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from .. import tolerance
+from .._console import PlainConsole
 from .._json_values import finite
+from .._plain_text import printable
 from ..errors import ProblemError
 from ..problems import Problem
 from ..verification.claims import SIMULATED, STATEMENTS
@@ -199,9 +200,11 @@ def policy_table(facts: dict[str, Any]) -> Table:
 def solution_table(summary: dict[str, Any]) -> Table:
     """A result's summary, one quantity a row."""
     table = _pairs()
+    is_other = summary["lower"] is None and summary["upper"] is not None
     for key, value in summary.items():
         if value != [] and value is not None:
-            table.add_row(key.replace("_", " "), _precise(key, value))
+            whose = " (of a policy that is not known to keep the budget)" if key == "reward" and is_other else ""
+            table.add_row(key.replace("_", " "), _precise(key, value) + whose)
     return table
 
 
@@ -279,7 +282,7 @@ def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """A live line on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield None
         return
@@ -290,10 +293,9 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
         yield lambda done: live.update(task, completed=done)
 
 
-def stdout() -> Console:
+def stdout() -> PlainConsole:
     """The stream for data."""
-    # Labels and summaries are anybody's text: brackets in them are no markup.
-    return Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=PIPE_WIDTH)
+    return PlainConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def print_json(value: Any) -> None:
@@ -336,5 +338,5 @@ def text(value: Any) -> str:
         case list() | tuple():
             shown = ", ".join(f"({text(i)})" if isinstance(i, list | tuple) else text(i) for i in value)
         case _:
-            shown = str(value)
+            shown = printable(str(value))
     return shown

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from .. import problems
+from .._plain_text import printable
 from ..errors import InputError
 from ..io.model_file import is_model_file
-from ..model.labels import printable
 from . import arguments
 from .common import AsJson, Parameters, announce_compilation, app
 from .printing import (

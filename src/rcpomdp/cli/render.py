@@ -9,7 +9,7 @@ import typer
 from ..errors import InputError
 from ..model.validation import count
 from . import arguments
-from .common import AsJson, Budgets, Parameters, announce_compilation, app
+from .common import AsJson, Budgets, Parameters, announce_compilation, app, tell
 from .printing import print_json
 
 
@@ -46,4 +46,4 @@ def _render(
         print_json(drawn | {"reward": last.reward, "spent": last.spent.tolist(), "map": drawing is not None})
     else:
         how = "" if drawing is not None else " (the problem has no map: its belief is drawn)"
-        print(f"{out}: {count(last.time, 'step')} of {problem} by {policy}, seed {seed}, reward {last.reward:.6g}{how}")
+        tell(f"{out}: {count(last.time, 'step')} of {problem} by {policy}, seed {seed}, reward {last.reward:.6g}{how}")

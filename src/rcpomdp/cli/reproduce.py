@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from .common import FAILED, STOPPED, AsJson, app, complain, say
+from .common import FAILED, STOPPED, AsJson, app, complain, say, tell, tell_lines
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _reproduce(
         if sys.stdout.isatty():
             formats.print_rich(shown)
         else:
-            print(formats.rich_text(shown), end="")
+            tell_lines(formats.rich_text(shown))
     failed = sum(record.status == "failed" for record in records)
     if failed and not code:
         code = complain(f"{failed} of {plural(len(asked))} failed; the same command runs them again", FAILED)
@@ -91,7 +91,7 @@ def _list(as_json: bool) -> None:
         print_json(rows)
         return
     for row in rows:
-        print(f"{row['suite']}: {row['summary']} ({row['cells']} cells, {row['limit']:g} s each unless said otherwise)")
+        tell(f"{row['suite']}: {row['summary']} ({row['cells']} cells, {row['limit']:g} s each unless said otherwise)")
 
 
 def _run(asked: list[Asked], store: RunStore, workers: int | None, scheduler: str | None) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError, did_you_mean
-from .common import AsJson, app, say
+from .common import AsJson, app, say, tell_lines
 from .printing import print_json, stdout
 from .reproduce import DEFAULT_STORE
 
@@ -52,7 +51,7 @@ def _runs(
     if export is not None:
         data = exported(records, export, rows)
         if out is None:
-            sys.stdout.write(data.decode())
+            tell_lines(data.decode())
             return
         from ..io.atomic import whole_file
 

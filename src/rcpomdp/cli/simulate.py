@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import arguments
-from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
+from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say, tell
 from .printing import first_steps, print_json, progress_bar, simulation_table, stdout, text
 
 
@@ -70,12 +70,16 @@ def _simulate(
         told = {} if replan_seconds is None else {"replanning": replanned and replanned.summary()}
         print_json({"problem": problem, "policy": policy, **summary, **told})
     else:
-        print(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
+        tell(f"{problem}, {policy}: {result.runs} runs of at most {steps} steps, seed {seed}")
         stdout().print(simulation_table(summary))
         for sentence in first_steps(summary):
-            print(sentence)
+            tell(sentence)
         if replan_seconds is not None:
-            print(replanned or "no run overspends deliberately, as far as is proven: there is nothing to plan anew")
+            tell(
+                str(replanned)
+                if replanned
+                else "no run overspends deliberately, as far as is proven: there is nothing to plan anew"
+            )
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
         say(

@@ -22,6 +22,7 @@ from .common import (
     complain,
     hint_at_costly_ends,
     say,
+    tell,
 )
 from .printing import budget_facts, print_json, progress_bar, simulation_table, solution_table, stdout
 
@@ -93,6 +94,8 @@ def _solve(
     from ..io.policy.file import check_ending
     from ..solvers import registry, solve
 
+    if memory_limit is not None and not memory_limit > 0:
+        raise InputError(f"the memory limit must be above 0 GB, not {memory_limit:g}")
     chosen = registry.get(solver or registry.DEFAULT)
     if out is not None:
         if chosen.online:
@@ -149,7 +152,8 @@ def _solve(
     else:
         stdout().print(solution_table(summary))
         if simulation is not None:
-            print(f"\n{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
+            tell("")
+            tell(f"{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
     code = _judge(result, model, chosen)
     for reason in unsaved:

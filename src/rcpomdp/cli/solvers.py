@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .common import AsJson, app
+from .common import AsJson, app, tell
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ def _solvers(as_json: AsJson = False) -> None:
     for solver in catalogue():
         origin = f" (plug-in {solver.origin})" if solver.origin else ""
         if solver.error:
-            print(f"{solver.name}{origin}: unusable: {solver.error}")
+            tell(f"{solver.name}{origin}: unusable: {solver.error}")
         else:
-            print(f"{solver.name}{origin}: {solver.summary}\n    {_traits(solver)}")
+            tell(f"{solver.name}{origin}: {solver.summary}")
+            tell(f"    {_traits(solver)}")
 
 
 def _facts(solver: Solver) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .common import AsJson, app, say
+from .common import AsJson, app, say, tell_lines
 from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
@@ -47,7 +47,7 @@ def _table(
         return
     text = formats.render(records, form, layout)
     if out is None:
-        sys.stdout.write(text)
+        tell_lines(text)
         return
     from ..io.atomic import whole_file
 

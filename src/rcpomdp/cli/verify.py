@@ -10,7 +10,7 @@ import typer
 from .._json_values import finite
 from ..errors import InputError
 from . import arguments
-from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
+from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app, tell
 from .printing import claim_title, print_json, stdout, text, verification_table
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ def _verify(
         shorter = "" if k is None else f" at histories shorter than {k}"
         left = ", ".join(claim_title(claim) for claim in found.unchecked)
         unchecked = f"; not checked: {left}" if left else ""
-        print(f"VERIFIED{shorter}{where}{unchecked}" if found.verified else f"NOT VERIFIED{shorter}: {found.problem}")
+        tell(f"VERIFIED{shorter}{where}{unchecked}" if found.verified else f"NOT VERIFIED{shorter}: {found.problem}")
         stdout().print(verification_table(found, model))
         if found.proof is not None:
-            print(_proven(found.proof))
+            tell(_proven(found.proof))
         if found.note is not None:
-            print(f"note: {found.note}")
+            tell(f"note: {found.note}")
     raise typer.Exit(0 if found.verified else FAILED)
 
 
@@ -120,8 +120,8 @@ def _verify_proof(
         told: dict[str, Any] = {"budget": [finite(limit) for limit in model.budget], **found.summary()}
         print_json({"problem": name, "proof": path, **told})
     else:
-        print("VERIFIED" if found.confirmed else f"NOT VERIFIED: {found.problem}")
-        print(_proven(found))
+        tell("VERIFIED" if found.confirmed else f"NOT VERIFIED: {found.problem}")
+        tell(_proven(found))
     raise typer.Exit(0 if found.confirmed else FAILED)
 
 

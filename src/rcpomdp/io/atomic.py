@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import os
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import InputError
+
+_PART = ".part"  # how names of files end that are being written
+_OLD = 60.0  # seconds after which a part that nobody holds was left behind: its writer may not have got to lock it
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -36,12 +43,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
         return
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=_PART)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot write {str(target)!r}: {reason}") from None
     try:
         with os.fdopen(handle, "wb") as file:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _clear_away(target)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -53,6 +63,18 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
         raise
+
+
+def _clear_away(target: Path) -> None:
+    """Remove what writers of this file left behind that were killed: parts that are ours, old, and locked by nobody."""
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
+        with suppress(OSError):
+            about = part.lstat()
+            if about.st_uid != os.getuid() or not stat.S_ISREG(about.st_mode) or time.time() - about.st_mtime < _OLD:
+                continue
+            with part.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
 
 
 def _umask() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,8 +22,12 @@ import numba
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def cache_folder() -> Path:
-    """Folder of the compiled kernels: below NUMBA_CACHE_DIR or XDG_CACHE_HOME where set, else ~/.cache."""
+def cache_folder() -> Path | None:
+    """Folder of the compiled kernels: below NUMBA_CACHE_DIR or XDG_CACHE_HOME where set, else ~/.cache.
+
+    A user without a home has one among temporary files. What is cached is executed, so that None is returned, and
+    nothing is cached, if others made that folder or may write to it.
+    """
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
@@ -31,7 +36,19 @@ def cache_folder() -> Path:
         base = Path(given) if given else Path.home() / ".cache"
     except RuntimeError:  # a user without a home
         base = Path(tempfile.gettempdir()) / f"cache-{os.getuid()}"
+        if not _is_private(base):
+            return None
     return base / "rcpomdp" / f"kernels-{digest.hexdigest()[:16]}"
+
+
+def _is_private(folder: Path) -> bool:
+    """True if a folder, made now unless it is there, is the user's own and nobody else may write to it."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
 
 
 _FOLDER = cache_folder()
@@ -55,6 +72,8 @@ def when_compiling(say: Callable[[], None]) -> None:
 
 def kernel(function: _Function) -> _Function:
     """Compile with numba: cached, without the interpreter lock, with IEEE division and no fast-math."""
+    if _FOLDER is None:
+        return cast(_Function, numba.njit(**_OPTIONS)(function))
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = str(_FOLDER)  # read at decoration; other users of numba keep their own

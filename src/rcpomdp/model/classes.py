@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import deadline
 from .._types import BoolArray, FloatArray, IndexArray, IntArray
 from ..kernels.arrays import ModelArrays
 from . import CPOMDP
@@ -48,7 +49,9 @@ def observability_classes(model: CPOMDP) -> Classes:
     >>> rc.observability_classes(rc.problems.make("crs-4-4")).n_classes  # 25 cells and the end
     26
     """
+    deadline.check()
     root, reachable = _close(model)
+    deadline.check()
     root = np.where(reachable, root, model.n_states)
     _, first, class_of = np.unique(root, return_index=True, return_inverse=True)
     order = np.argsort(class_of, kind="stable")

@@ -113,19 +113,6 @@ class Labels(Sequence[Hashable]):
         return f"Labels({shown}{', ...' if self._size > 4 else ''})"
 
 
-def printable(value: Any) -> Any:
-    r"""Names from a file, in lists and dictionaries too, with all escaped that would steer a terminal.
-
-    >>> printable({"name": "tiger\x07", "labels": ["é", 1]})["name"] == "tiger" + chr(92) + "x07"
-    True
-    """
-    if isinstance(value, str):
-        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in value)
-    if isinstance(value, dict):
-        return {printable(key): printable(item) for key, item in value.items()}
-    return type(value)(map(printable, value)) if isinstance(value, list | tuple) else value
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
     """`did_you_mean`, or nothing where so many names, or such long ones, would take long to compare.
 

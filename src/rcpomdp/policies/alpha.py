@@ -14,7 +14,7 @@ from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
 from ..model.validation import real_array
 from ..views import notebook
-from .base import Batch, program, whole_numbers
+from .base import Batch, observed, program, whole_numbers
 
 
 class AlphaState(NamedTuple):
@@ -79,7 +79,8 @@ class AlphaPolicy:
 
     def update(self, state: AlphaState, observation: int) -> AlphaState:
         """Bayes' rule."""
-        return self._at(beliefs.posterior(self.model, state.belief, state.action, observation))
+        o = observed(observation, self.model.n_observations)
+        return self._at(beliefs.posterior(self.model, state.belief, state.action, o))
 
     def batches(self, states: Sequence[AlphaState], model: CPOMDP) -> list[Batch]:
         """One batch of all runs.

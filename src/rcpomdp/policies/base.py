@@ -60,6 +60,14 @@ def batches(policy: Policy[Any], states: Sequence[Any], model: CPOMDP) -> list[B
     return [Batch(np.arange(len(states)), None, np.zeros(len(states), dtype=np.int64))]
 
 
+def observed(observation: Any, n: int) -> int:
+    """An observation as the index that it should be, below n; anything else is refused."""
+    is_index = isinstance(observation, int | np.integer) and not isinstance(observation, bool)
+    if not is_index or not 0 <= observation < n:
+        raise PolicyError(f"an observation is an index below {n}, not {observation!r}")
+    return int(observation)
+
+
 def whole_numbers(values: Any, what: str) -> IntArray:
     """Values as an integer array, refused with a sentence if they are none."""
     array: AnyArray = np.asarray(values)

@@ -11,7 +11,7 @@ from ..errors import PolicyError
 from ..kernels.simulation.rollout import CONTROLLER
 from ..model import CPOMDP
 from ..views import notebook
-from .base import Batch, program, whole_numbers
+from .base import Batch, observed, program, whole_numbers
 
 
 class ControllerPolicy:
@@ -56,7 +56,7 @@ class ControllerPolicy:
 
     def update(self, state: int, observation: int) -> int:
         """The node's successor."""
-        return int(self.successors[state, observation])
+        return int(self.successors[state, observed(observation, self.successors.shape[1])])
 
     def batches(self, states: Sequence[int], model: CPOMDP) -> list[Batch]:
         """One batch of all runs."""

@@ -19,7 +19,7 @@ from ..model.beliefs import Belief
 from ..model.remaining_budget import left_after
 from ..model.validation import real_array
 from ..views import notebook
-from .base import whole_numbers
+from .base import observed, whole_numbers
 from .lottery import best_lottery
 
 _KEYS = 2**63  # of the draws of a run
@@ -109,7 +109,8 @@ class BudgetedAlphaPolicy:
 
     def update(self, state: BudgetedState, observation: int) -> BudgetedState:
         """Bayes' rule, and what is left."""
-        belief = beliefs.posterior(self.model, state.belief, state.action, observation)
+        o = observed(observation, self.model.n_observations)
+        belief = beliefs.posterior(self.model, state.belief, state.action, o)
         left = self.left_after(state.belief, state.left, state.action)
         return self._at(belief, left, state.step + 1, state.key)
 

@@ -28,7 +28,7 @@ from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
 from ..model.validation import real_array
 from ..views import notebook
-from .base import Batch, program, whole_numbers
+from .base import Batch, observed, program, whole_numbers
 
 
 class PlanSetState(NamedTuple):
@@ -313,9 +313,10 @@ class PlanSetPolicy:
 
     def update(self, state: PlanSetState, observation: int) -> PlanSetState:
         """Bayes' rule, what is left, and the node's successor or a plan within the budget that promises more."""
-        belief = beliefs.posterior(self.model, state.belief, self.action(state), observation)
+        o = observed(observation, self.model.n_observations)
+        belief = beliefs.posterior(self.model, state.belief, self.action(state), o)
         left = self.left_after(state)
-        return PlanSetState(belief, left, self.node_after(state.node, observation, left, belief))
+        return PlanSetState(belief, left, self.node_after(state.node, o, left, belief))
 
     def left_after(self, state: PlanSetState) -> tuple[float, ...]:
         """``d' = (d − C(b, a)) / γ``."""

@@ -11,7 +11,7 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from ..model.validation import real_array
 from ..views import notebook
-from .base import whole_numbers
+from .base import observed, whole_numbers
 from .controller import ControllerPolicy
 
 _KEYS = 2**63  # of the draws of a run
@@ -141,7 +141,8 @@ class StochasticControllerPolicy:
 
     def update(self, state: StochasticState, observation: int) -> StochasticState:
         """The node that follows, drawn if it is by lot."""
-        return self._at(int(self.successors[state.node, observation]), state.step + 1, state.key)
+        follower = self.successors[state.node, observed(observation, self.successors.shape[1])]
+        return self._at(int(follower), state.step + 1, state.key)
 
     def __repr__(self) -> str:
         return f"StochasticControllerPolicy({self.actions.size} nodes, {self.n_lots} lots)"

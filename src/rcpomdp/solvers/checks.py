@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..model import CPOMDP
+
+_LARGEST = 1e100  # of a total, and the inverse of the least one that is no rounding
 
 
 def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, progress: Any) -> None:
     """Refuse values that make no sense, of the options that all solvers have."""
     if not is_number(epsilon) or not epsilon >= 0:
-        raise InputError(f"epsilon must be at least 0, not {epsilon!r}")
+        raise InputError(f"epsilon must be at least 0, not {short(epsilon)}")
     if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
-        raise InputError(f"the time limit must be above 0, not {time_limit!r}")
+        raise InputError(f"the time limit must be above 0, not {short(time_limit)}")
     if not is_number(memory_limit) or not memory_limit > 0:
-        raise InputError(f"the memory limit must be above 0, not {memory_limit!r}")
+        raise InputError(f"the memory limit must be above 0, not {short(memory_limit)}")
     check_whole(seed, "seed", 0)
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function, not {progress!r}")
@@ -27,12 +32,24 @@ def check_k(k: Any) -> None:
     if k is None or (is_number(k) and k == np.inf):
         return
     if not is_number(k) or k != k // 1 or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, or inf for every history, not {k!r}")
+        raise InputError(f"k must be a whole number of at least 1, or inf for every history, not {short(k)}")
+
+
+def check_totals(model: CPOMDP) -> None:
+    """Refuse rewards and costs whose discounted totals are beyond what can be added up and compared."""
+    largest = np.array([np.abs(model.reward).max(), *model.cost.max(axis=(1, 2))])  # [1 + K]
+    with np.errstate(over="ignore"):
+        if not (largest / model.fade < _LARGEST).all():
+            raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
+    if ((largest > 0) & (largest < 1 / _LARGEST)).any():
+        raise InputError("rewards or costs are too small: count them in another unit, in which the largest is near 1")
 
 
 def is_number(value: Any) -> bool:
-    """True if a value is a real number, which a truth value is not."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    """True if a value is a real number that a float holds; a truth value is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return not isinstance(value, int) or abs(value) <= sys.float_info.max
 
 
 def check_whole(value: Any, what: str, least: int) -> None:

@@ -8,11 +8,16 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .. import deadline
+
 _SLICE = 0.05  # seconds between looks at the clock
 _FIRST_WORK = 200_000  # elementary steps of the first slice
 _LEAST_WORK, _MOST_WORK = 1000, 1e9  # of any slice
 _MOST_IDLE = 50  # slices without any change before the target is sharpened
 _SHARPEST = 1e-3
+_AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
+_GRACE = 0.25  # seconds that a set-up may take in any case: there are bounds then
+_SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
 
 
 class Clock:
@@ -28,21 +33,50 @@ class Clock:
     def __init__(
         self, time_limit: float | None, first: int | None = None, least: int = _LEAST_WORK, growth: float = np.inf
     ) -> None:
-        self.time_limit = time_limit
-        self.started = self._ready = time.perf_counter()
-        self._deadline = self.started + (time_limit if time_limit is not None else np.inf)
+        self.time_limit = None if time_limit is None or np.isinf(time_limit) else float(time_limit)
+        self.started = self._ready = self.now()
+        self._deadline = np.inf if self.time_limit is None else self.started + self.time_limit
+        self._sets_up = True
         self._work, self._least, self._growth = first or _FIRST_WORK, least, growth
+
+    @staticmethod
+    def now() -> float:
+        """The time of day, as it were."""
+        return time.perf_counter()
+
+    def watch(self) -> Clock:
+        """From now on, whatever is called in this solve keeps the time; return the clock.
+
+        The set-up hurries after a share of it, and ends by `TimeUpError` when time is up; a search makes do with what
+        it has by then.
+        """
+        deadline.watch(
+            lambda: self.share_used(_SETUP) if self._sets_up else self.over,
+            lambda: self._sets_up and self.over and self.elapsed > _GRACE,
+        )
+        return self
 
     def ready(self) -> None:
         """The set-up is over."""
-        self._ready = time.perf_counter()
+        self._ready, self._sets_up = self.now(), False
+
+    @contextmanager
+    def setting_up_again(self) -> Iterator[None]:
+        """The block is the set-up of another search."""
+        before, self._sets_up = self._sets_up, True
+        yield
+        self._sets_up = before
+
+    def share_used(self, share: float) -> bool:
+        """True if so much of the time limit is used."""
+        return self.time_limit is not None and self.elapsed > share * self.time_limit
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Let the clock stand still for what is not to be counted: kernels that are compiled."""
-        began = time.perf_counter()
+        began = self.now()
         yield
-        away = time.perf_counter() - began
+        away = self.now() - began
         self.started += away
         self._ready += away
         self._deadline += away
@@ -55,26 +89,28 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds of search."""
-        return time.perf_counter() - self._ready
+        return self.now() - self._ready
 
     @property
     def elapsed(self) -> float:
         """Seconds of set-up and search."""
-        return time.perf_counter() - self.started
+        return self.now() - self.started
 
     @property
     def over(self) -> bool:
         """True if time is up."""
-        return time.perf_counter() >= self._deadline
-
-    def past(self, share: float) -> bool:
-        """True if a share of the time limit is up."""
-        return self.time_limit is not None and self.elapsed >= share * self.time_limit
+        return self.now() >= self._deadline
 
     @property
     def left(self) -> float | None:
         """Seconds that are left, a thousandth at least; None if there is no limit."""
-        return None if np.isinf(self._deadline) else max(self._deadline - time.perf_counter(), 1e-3)
+        return None if np.isinf(self._deadline) else max(self._deadline - self.now(), 1e-3)
+
+    def afterwards(self) -> Clock:
+        """The time for what comes after a search: what is left, and a tenth of the time limit at least."""
+        if self.time_limit is None or self.left is None:
+            return Clock(None)
+        return Clock(max(self.left, _AFTERWARDS * self.time_limit))
 
     @contextmanager
     def slice(self, done: Callable[[], int] | None = None) -> Iterator[int]:
@@ -82,9 +118,9 @@ class Clock:
 
         `done` counts the work that is done, where a slice may end before its work is.
         """
-        before, first = time.perf_counter(), done() if done else 0
+        before, first = self.now(), done() if done else 0
         yield self._work
-        now = time.perf_counter()
+        now = self.now()
         used = done() - first if done else self._work
         wanted = min(_SLICE, max(self._deadline - now, 1e-3))
         most = max(min(_MOST_WORK, self._growth * self._work), self._least)

@@ -45,9 +45,10 @@ from . import sarsop as unconstrained
 from .belief_graph.search import BeliefGraphSearch, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
-from .checks import check_common, check_whole, is_number
+from .checks import check_common, check_totals, check_whole, is_number
 from .clock import Clock
-from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from .early import answers_early, finishing
+from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
 VARIANTS = ("derived", "paper")
 _ROUNDS_OF = {"derived": 1000, "paper": 100}
@@ -60,6 +61,7 @@ _LEAST_SLACK = 0.01  # share of a budget that counts as left when nothing is
 _PRECISION = 1e-6  # to which the least weighted cost is found, beside the budgets
 
 
+@answers_early("exp-gradient")
 def exp_gradient(
     model: CPOMDP,
     *,
@@ -101,8 +103,9 @@ def exp_gradient(
     check_whole(rounds, "iterations", 1)
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
+    check_totals(model)
     unconstrained.load_kernels()
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
     clock.ready()
     game = Game(graph_search, epsilon, clock, progress)
@@ -110,7 +113,10 @@ def exp_gradient(
         status = game.play_as_published(int(rounds), bound) if variant == "paper" else game.play(int(rounds), bound)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    return replace(game.result(status), variant=variant)
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        return replace(game.result(status), variant=variant)
 
 
 def multipliers(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
@@ -273,7 +279,7 @@ class Game:
         """B of each cost, [K]; 0 where there is no budget."""
         unit = np.where(self._budget > 0, self._budget, self.pricing.scale[1])
         left = np.maximum(self._budget - self.spare.cost, _LEAST_SLACK * unit)
-        gain = max(self.pricing.upper - self.spare.reward, self.epsilon)
+        gain = max(self.pricing.upper - self.spare.reward, min(self.epsilon, self.pricing.scale[0]))
         return np.where(self._limited, 2 * gain / np.where(left > 0, left, 1.0), 0.0)
 
     def _judge(self, ended: str) -> str:

@@ -165,7 +165,18 @@ def declare(
     step_limits : whether it keeps limits for single steps; models that have such are refused for it otherwise
     """
     known = [str(c) for c in Criterion]
-    if criterion is not None and criterion not in known:
+    for what, said_of_it in (
+        ("online", online),
+        ("randomised", randomised),
+        ("bounds", bounds),
+        ("cost_discounts", cost_discounts),
+        ("step_limits", step_limits),
+    ):
+        if not isinstance(said_of_it, bool):
+            raise InputError(f"{what} is True or False, not {said_of_it!r}")
+    if not isinstance(variants, tuple | list) or not all(isinstance(variant, str) for variant in variants):
+        raise InputError(f"variants are names, as in ('levels', 'paper'), not {variants!r}")
+    if criterion is not None and (not isinstance(criterion, str) or criterion not in known):
         raise InputError(f"a criterion is one of {', '.join(map(repr, known))}, not {criterion!r}")
     said = Traits(
         criterion=None if criterion is None else Criterion(criterion),
@@ -178,6 +189,8 @@ def declare(
     )
 
     def mark(run: _F) -> _F:
+        if not callable(run):
+            raise InputError(f"a solver is a function, not {run!r}")
         run.traits = said  # type: ignore[attr-defined]  # functions take attributes
         return run
 
@@ -197,6 +210,8 @@ def names() -> list[str]:
 
 def get(name: str) -> Solver:
     """The solver of that name; an unknown one, or a plug-in that cannot be loaded, is an InputError."""
+    if not isinstance(name, str):
+        raise InputError(f"a solver is named by a word, as 'arcs', not by {name!r}")
     if name in SOLVERS:
         return SOLVERS[name]
     if name in _registered:
@@ -234,6 +249,8 @@ def catalogue() -> list[Solver]:
 
 def register(name: str, run: Callable[..., Result]) -> None:
     """Make a solver known by its name for as long as the process lives; a later one replaces it."""
+    if not isinstance(name, str):
+        raise InputError(f"a solver's name is a word, not {name!r}")
     if name in SOLVERS:
         raise InputError(f"solver {name!r} is built in; choose another name")
     if not _NAME.fullmatch(name):

@@ -206,9 +206,14 @@ class Result:
 
     def __repr__(self) -> str:
         costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))
+        bounds = f"{self.objective} in [{self.lower:.6g}, {self.upper:.6g}]"
+        kind = "policy"
+        if self.lower == -math.inf and self.upper < math.inf and self.status != INFEASIBLE:
+            bounds = f"no policy within the budget yet, at most {self.upper:.6g}"
+            kind = "another policy, not known to keep it,"
         return (
-            f"Result of {self.solver}: {self.status}, {self.objective} in [{self.lower:.6g}, {self.upper:.6g}], "
-            f"policy with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
+            f"Result of {self.solver}: {self.status}, {bounds}, "
+            f"{kind} with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
         )
 
     def _repr_html_(self) -> str:

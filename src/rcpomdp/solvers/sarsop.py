@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..kernels.belief_graph.interning import rehash
 from ..model import CPOMDP
 from ..verification.proof import NO_BUDGET
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
-from .checks import check_common
+from .checks import check_common, check_totals
 from .clock import Clock, StallDetector
+from .early import Aim, answers_early, finishing
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy, may_be_noisy
@@ -40,6 +42,15 @@ from .warmup import smallest_model
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
 
+def _aim(model: CPOMDP, *, objective: Any = "reward", epsilon: float = 1e-3, **_: Any) -> Aim:
+    goal = _goal(model, objective, epsilon)
+    gain = goal.objective.reward * model.reward - np.tensordot(goal.objective.costs, model.cost, axes=1)
+    if goal.cost is not None:
+        gain = -model.cost[goal.cost]
+    return Aim(goal.name, gain, goal.cost is not None, budgets=False)
+
+
+@answers_early("sarsop", _aim)
 def sarsop(
     model: CPOMDP,
     *,
@@ -77,10 +88,11 @@ def sarsop(
     ('optimal', True)
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
+    check_totals(model)
     goal = _goal(model, objective, epsilon)
     if proof:
         check_provable(model)
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
     trace = [_point(graph_search, goal, 0.0)]
@@ -88,22 +100,26 @@ def sarsop(
         status = _search(graph_search, goal, epsilon, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    trace.append(_point(graph_search, goal, clock.seconds))
-    reward, cost, sure = graph_search.best_totals()
-    found = Result.of_search(
-        "sarsop",
-        status,
-        trace,
-        clock.setup_seconds,
-        objective=goal.name,
-        policy=graph_search.policy(),
-        reward=reward,
-        cost=cost,
-        sure_cost=sure,
-        evidence=graph_search if proof or warm_start is not None else None,
-    )
-    found = with_expected_costs(found, model, seed)
-    return with_proof(model, found, NO_BUDGET, epsilon) if proof else found
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        reward, cost, sure = graph_search.best_totals()
+        policy = graph_search.policy()
+        trace.append(_point(graph_search, goal, clock.seconds))
+        found = Result.of_search(
+            "sarsop",
+            status,
+            trace,
+            clock.setup_seconds,
+            objective=goal.name,
+            policy=policy,
+            reward=reward,
+            cost=cost,
+            sure_cost=sure,
+            evidence=graph_search if proof or warm_start is not None else None,
+        )
+        found = with_expected_costs(found, model, clock, seed)
+        return with_proof(model, found, NO_BUDGET, epsilon) if proof else found
 
 
 def _graph_search(
@@ -234,7 +250,11 @@ def _point(graph_search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, seco
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    graph_search = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1)))
-    graph_search.search(0.0, 10)
+    ending = smallest_model().with_horizon(2)  # sweeps of what may end are others
+    for model in (ending._changed(discount=0.5), smallest_model()):
+        graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(1)))
+        graph_search.search(0.0, 10)
     graph_search.forget()
     graph_search.best_totals()
+    graph_search.retarget(Objective(1.0, np.ones(1)))
+    rehash(graph_search.store)

@@ -14,10 +14,10 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ..._console import PlainConsole
 from ..run.record import Record
 from .marks import BEST, KEEPING, VIOLATING
 from .tables import Column, Entry, Table, data, table
@@ -67,7 +67,7 @@ def rich_table(shown: Table) -> RichTable:
 
 def print_rich(shown: Table) -> None:
     """A table on the terminal, in colours and whole even where the window is too narrow for it."""
-    console = Console(markup=False)
+    console = PlainConsole()
     drawn = rich_table(shown)
     console.width = max(console.width, console.measure(drawn, options=console.options.update(width=1000)).maximum)
     console.print(drawn, crop=False)
@@ -78,7 +78,7 @@ def print_rich(shown: Table) -> None:
 def rich_text(shown: Table) -> str:
     """A table for a terminal as it looks without colours, however wide it is."""
     buffer = io.StringIO()
-    console = Console(file=buffer, width=1000, markup=False)
+    console = PlainConsole(file=buffer, width=1000)
     console.print(rich_table(shown))
     for sentence in legend(shown):
         console.print(sentence)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ..._console import PlainConsole
 from ..reproduce import Watch
 from ..suites import label
 from .record import Cell, Record
@@ -128,7 +128,7 @@ class Lines(Tally):
 class Screen(Tally):
     """A live table of the cells; what has no room is counted."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         super().__init__()
         self._console = console
 
@@ -175,7 +175,7 @@ _STYLES = {WAITING: "dim", RUNNING: "cyan", DONE: "green", ELSEWHERE: "green", F
 @contextmanager
 def watching(say: Callable[[str], None]) -> Iterator[Watch]:
     """Somebody to tell how it goes, who tells the user."""
-    console = Console(stderr=True, markup=False)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield Lines(say)
         return

@@ -27,18 +27,19 @@ _GAP = 1.0
 
 def compile_kernels() -> None:
     """See to it that there is a cache of what all solvers and the simulator run."""
-    if not _mark().exists():
+    folder = cache_folder()
+    if folder is not None and not _mark(folder).exists():
         load_kernels()
 
 
 @cache
 def load_kernels() -> None:
     """Load what all solvers and the simulator run, once per process; what is not in the cache is compiled into it."""
-    mark = _mark()
-    if mark.exists():
+    folder = cache_folder()
+    if folder is None or (mark := _mark(folder)).exists():
         _run_all()
         return
-    with _alone(cache_folder().with_suffix(".lock")):
+    with _alone(folder.with_suffix(".lock")):
         _run_all()
         with suppress(OSError):  # nowhere to keep a cache
             mark.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +67,7 @@ def _run_all() -> None:
     rehash(store._replace(table=np.full_like(store.table, NONE)))  # as where a search outgrows its table
 
 
-def _mark() -> Path:
+def _mark(folder: Path) -> Path:
     """The file that says that the cache is complete; its name tells all that compiled kernels depend on.
 
     Besides their text, which names the folder, that is where they are and when they were written: numba compiles them
@@ -76,7 +77,7 @@ def _mark() -> Path:
     files = [(str(path), path.stat().st_mtime_ns) for path in sources]
     processor = import_module("llvmlite.binding").get_host_cpu_name()
     parts = (import_module("numba").__version__, platform.python_version(), processor, files)
-    return cache_folder() / f"complete-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    return folder / f"complete-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
 
 @contextmanager

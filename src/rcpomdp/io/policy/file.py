@@ -113,13 +113,16 @@ def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse a file name that would be taken for a model, or for another program's policy."""
+    """Refuse a file name that would be taken for something else than a policy of ours; a device is none."""
     if is_model_file(os.fsdecode(path)):
         raise PolicyError(f"{os.fsdecode(path)!r} is the name of a model file; save the policy as .rcp")
     if is_foreign(path):
         raise PolicyError(
             f"{os.fsdecode(path)!r} is the name of another program's policy; save as .rcp, or use rc.io.write_policy"
         )
+    is_device = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    if not os.fsdecode(path).lower().endswith(".rcp") and not is_device:
+        raise PolicyError(f"{os.fsdecode(path)!r} is no name of a policy file; save the policy as .rcp")
 
 
 def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from .tokens import LONGEST_WORD, text
 if TYPE_CHECKING:
     from ...kernels.text.pomdp import Names
 
-MOST_ROWS = 1 << 26  # states x actions: rows of a model, 16 times those of the largest benchmark
+MOST_ROWS = 1 << 23  # states x actions, twice those of the largest benchmark: a row takes 200 to 400 bytes
 
 # Words that would mean something else where a name may stand.
 RESERVED = frozenset((b"uniform", b"identity", b"reset", b"include", b"exclude"))

@@ -24,7 +24,7 @@ from .pragma import Pragma
 from .tables import Room, Table, Variable, refuse
 
 MOST_STATES = 10_000_000
-MOST_ROWS = 20_000_000  # states times actions
+MOST_ROWS = 1 << 23  # states times actions; a row takes 200 to 400 bytes
 LONGEST_NAME = 1000
 _LETTERS = {"StateVar": "s", "ObsVar": "o", "ActionVar": "a"}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..belief_graph.expansion import expand
-from ..belief_graph.search import DONE, FULL, Tuning, back_up_lower, work_done
+from ..belief_graph.search import DONE, FULL, LONG, Tuning, back_up_lower, work_done
 from ..belief_graph.store import NONE
 from ..jit import inner, kernel
 from ..reference import by_reference
@@ -157,7 +157,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
     """One trial from (root, budget)."""
     store, belief_plans, steps = search.store, search.belief_plans, search.steps
     before = store.counts[0].beliefs + belief_plans.counts[0].belief_plans
-    i, depth, moved = root, 0, False
+    i, depth, moved, enough = root, 0, False, work_done(store) + LONG
     limit, least_gain = target, tuning.least_gain * target
     for k in range(budget.size):
         steps.left[0, k] = budget[k]
@@ -191,7 +191,8 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
             )
         if not improve(search, i, mode, d, least_gain):
             return FULL
-        if is_close(search, i, mode, level, d, value, limit) or a == NONE or depth == steps.mode.size:
+        over = a == NONE or depth == steps.mode.size or work_done(store) > enough
+        if over or is_close(search, i, mode, level, d, value, limit):
             break
         limit /= search.discount
         to = spend(search, i, a, mode, level, d)

@@ -21,6 +21,7 @@ from .store import NONE, Scratch, Space, Store, best_action
 
 DONE, FULL, CROWDED = 0, 1, 2
 _MOST_POINTS = 64  # points that one look tests, the newest first
+LONG = 20_000_000  # elementary steps after which a trial goes no deeper, so that the clock is looked at
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
 
@@ -212,6 +213,13 @@ def next_belief(space: Space, store: Store, plans: Plans, i: int, a: int, target
 
 
 @inner
+def work_done(store: Store) -> int:
+    """All work so far."""
+    done = store.counts[0]
+    return int(done.making_beliefs + done.testing_plans + done.making_plans + done.upper_backups + done.testing_points)
+
+
+@inner
 def trial(
     space: Space,
     store: Store,
@@ -223,7 +231,7 @@ def trial(
     tuning: Tuning,
 ) -> int:
     """One trial from the root."""
-    i, depth = root, 0
+    i, depth, enough = root, 0, work_done(store) + LONG
     limit = target
     least_gain = tuning.least_gain * target
     while i != NONE and depth < scratch.path.size:
@@ -242,7 +250,7 @@ def trial(
             a = back_up_upper(store, discount, i)
         if back_up_lower(space, store, plans, scratch, discount, i, least_gain) == FULL:
             return FULL
-        if upper(store, i) - store.info[i].lower <= limit:
+        if upper(store, i) - store.info[i].lower <= limit or work_done(store) > enough:
             break
         limit /= discount
         i = next_belief(space, store, plans, i, a, limit, tuning.end_share)
@@ -254,13 +262,6 @@ def trial(
         if back_up_lower(space, store, plans, scratch, discount, i, least_gain) == FULL:
             return FULL
     return DONE
-
-
-@inner
-def work_done(store: Store) -> int:
-    """All work so far."""
-    done = store.counts[0]
-    return int(done.making_beliefs + done.testing_plans + done.making_plans + done.upper_backups + done.testing_points)
 
 
 @kernel

@@ -79,12 +79,22 @@ def fib_backup(m: ModelArrays, discount: float, q: FloatArray, s: int, a: int, a
 
 @kernel
 def fib_sweep(
-    m: ModelArrays, discount: float, q: FloatArray, out: FloatArray, terminal: BoolArray, acc: FloatArray
+    m: ModelArrays,
+    discount: float,
+    q: FloatArray,
+    out: FloatArray,
+    terminal: BoolArray,
+    acc: FloatArray,
+    first: int,
+    last: int,
 ) -> float:
-    """One sweep over ``q [S, A]``, from above, into ``out``, which may be q itself; return the largest fall."""
-    n_states, n_actions = m.reward.shape
+    """One sweep over ``q [S, A]``, from above, into ``out``, which may be q itself; return the largest fall.
+
+    Of the states from `first` to before `last`.
+    """
+    n_actions = m.reward.shape[1]
     largest = 0.0
-    for s in range(n_states):
+    for s in range(first, last):
         if terminal[s]:
             continue
         for a in range(n_actions):

@@ -29,6 +29,7 @@ from .spending import MOVE
 from .strips import cell, cover, open_strip
 
 DONE, FULL, CROWDED = 0, 1, 2
+LONG = 20_000_000  # elementary steps after which a trial goes no deeper, so that the clock is looked at
 STILL = 8  # trials in a row that change nothing, after which more would not either
 
 
@@ -165,11 +166,19 @@ def has_moved(search: Search, t: int, before: float) -> bool:
 
 
 @inner
+def work_done(search: Search) -> int:
+    """All work so far."""
+    c = search.counts[0]
+    return int(c.making_beliefs + c.testing_plans + c.making_plans + c.upper_backups)
+
+
+@inner
 def trial(search: Search, root: int, budget: FloatArray, mode: int, target: float, tuning: Tuning, number: int) -> int:
     """One trial from a belief with a budget."""
     scratch, strips = search.scratch, search.strips
     made = search.counts[0].beliefs + search.counts[0].plans + search.counts[0].candidate_links
     depth, moved, limit, least_gain = 0, False, target, tuning.least_gain * target
+    enough = work_done(search) + LONG
     for k in range(budget.size):
         scratch.left[0, k] = budget[k]
     strip, level = start(search, root, budget)
@@ -188,7 +197,8 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         moved = moved or has_moved(search, depth, before)
         scratch.action[depth] = a
         depth += 1
-        if is_close(search, strip, level, mode, d, value, limit) or a == NONE or depth == scratch.path.size:
+        over = a == NONE or depth == scratch.path.size or work_done(search) > enough
+        if over or is_close(search, strip, level, mode, d, value, limit):
             break
         limit /= search.space.discount
         rest = scratch.left[depth]
@@ -237,7 +247,7 @@ def sampled_trial(
 ) -> int:
     """One trial by chance from a belief with a budget: plans for the beliefs that the policy meets."""
     scratch, strips, beliefs, space = search.scratch, search.strips, search.beliefs, search.space
-    depth, limit, weight = 0, tuning.least_gain * target, 1.0
+    depth, limit, weight, enough = 0, tuning.least_gain * target, 1.0, work_done(search) + LONG
     for k in range(budget.size):
         scratch.left[0, k] = budget[k]
     strip, level = start(search, root, budget)
@@ -258,7 +268,7 @@ def sampled_trial(
         known = search.candidates.total[candidate, 0] if candidate != NONE else space.worst
         weight *= space.discount
         gap = bound_at(search, cell(search, strip, level), d) - known
-        if a == NONE or gap * weight <= target or depth == scratch.path.size:
+        if a == NONE or gap * weight <= target or depth == scratch.path.size or work_done(search) > enough:
             break
         if random(chance) < tuning.explore:
             tried = int(random(chance) * beliefs.reward.shape[1])
@@ -277,13 +287,6 @@ def sampled_trial(
         if not back_up_step(search, t, limit):
             return FULL
     return DONE
-
-
-@inner
-def work_done(search: Search) -> int:
-    """All work so far."""
-    c = search.counts[0]
-    return int(c.making_beliefs + c.testing_plans + c.making_plans + c.upper_backups)
 
 
 @inner

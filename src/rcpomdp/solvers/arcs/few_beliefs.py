@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ... import deadline
 from ..._types import FloatArray, IndexArray, IntArray
 from ...kernels.arcs import few_beliefs as kernels
 from ...kernels.arcs.few_beliefs import NONE, BeliefMDP, Bounds, Grid, Room
@@ -23,10 +24,11 @@ from ...policies import ControllerPolicy
 from ...policies.equal_nodes import NOWHERE, closed, merge_equal
 from ..belief_graph.search import Objective
 from ..clock import Clock
+from ..early import finishing
 from ..pointbased.levels import level_values
 from ..pointbased.search import PointBasedSearch
 from ..pointbased.switches import PointBasedSwitches
-from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .outcome import outcome
 
@@ -37,6 +39,9 @@ _FIRST = 256  # levels of a cost, to begin with; if there are two, the square ro
 _FINER = 4  # times as many levels in the next grid
 _DEPTH, _DEEPER = 4.0, 1.0  # levels go down to the budget's e^-4-th part, and deeper in each grid
 _STEP_COSTS = 64  # different costs of a step that levels are made for
+_STRIDE = 100  # sweeps between looks at the clock
+_EXPANSION = 50_000_000  # entries of transitions that are looked at in between when beliefs are expanded
+_MOST_EDGES = 50_000_000  # steps between beliefs times actions after them; each sweep looks at all of them
 _SWEEPS = 10_000  # until sure costs are settled, at most
 _NO_LIMIT = 1 << 62
 _SETTLED = 0.25  # share of the gap that further sweeps must promise
@@ -56,13 +61,14 @@ class FewBeliefs:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.search = search
+        self.memory_limit = search.memory_limit
         self.model, self.limited = search.model, np.flatnonzero(search.limited)
         self.unlimited = search.unlimited[search.limited]
         # A little of what is allowed for rounding is kept for it.
         given, limit = np.asarray(search.model.budget)[self.limited], search.budget[self.limited]
         self.budget = given + (1 - _ROUNDING) * (limit - given)
         self.mdp, self.informed, self._observation = _belief_mdp(search, self.limited)
-        kernels.settle_sure(self.mdp, _SWEEPS)
+        _in_strides(lambda sweeps: kernels.settle_sure(self.mdp, sweeps), self.mdp.sure)
         self.grids = 0
         self.sweeps = 0
         self._lay_out()
@@ -163,6 +169,8 @@ class FewBeliefs:
         n_levels, n_actions = self.bounds.upper.shape[1], self.model.n_actions
         width, room = n_levels + self.mdp.value.shape[1], _NODES
         while True:
+            if 8 * room * (2 + self.model.n_observations) + 4 * self.n_beliefs * width > self.memory_limit:
+                raise MemoryError
             number = np.full(self.n_beliefs * width, NONE, dtype=np.int32)
             queue, actions = (np.zeros(room, dtype=np.int64) for _ in range(2))
             link = np.empty(room * self.model.n_observations, dtype=np.int64)
@@ -225,12 +233,23 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
         value=np.empty((n, n_actions + 1)),
         sure=np.tile(search.unlimited[limited], (n, n_actions + 1, 1)),
     )
-    kernels.raise_needs(mdp, _SWEEPS)
+    _in_strides(lambda sweeps: kernels.raise_needs(mdp, sweeps), mdp.need)
     # One action for ever, and last what needs the least share of the budget.
     mdp.steady[:, -1] = (mdp.need / np.maximum(search.budget[limited], 1e-300)).max(axis=2, initial=0.0).argmin(axis=1)
     for policy, actions in enumerate(mdp.steady.T):
+        deadline.check()
         mdp.value[:, policy] = _value(mdp, actions)
     return mdp, informed, b.edge_obs[at]
+
+
+def _in_strides(sweep: Callable[[int], None], values: FloatArray) -> None:
+    """Sweep until values stay as they are, or there were many sweeps, with looks at the clock in between."""
+    for _ in range(_SWEEPS // _STRIDE):
+        deadline.check()
+        before = values.copy()
+        sweep(_STRIDE)
+        if np.array_equal(before, values):
+            break
 
 
 def _value(mdp: BeliefMDP, actions: IntArray) -> FloatArray:
@@ -289,15 +308,18 @@ def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) ->
     )
     if not search.limited.any() or int((search.limited & (search.budget > 0)).sum()) > _MOST_COSTS:
         return None
-    done, counts = 0, search.parts.counts
+    done, counts, stride = 0, search.parts.counts, _EXPANSION // model.arrays.t_prob.size
     while done < counts["beliefs"][0] <= _MOST_BELIEFS:
         s = search.parts
-        done = int(expand_all(s.space, s.beliefs, s.scratch, s.counts, done, _MOST_BELIEFS))
+        enough = min(_MOST_BELIEFS, int(counts["beliefs"][0]) + stride)
+        done = int(expand_all(s.space, s.beliefs, s.scratch, s.counts, done, enough))
         if done < counts["beliefs"][0]:
             search._make_room()
         if search.out_of_memory or over():
             return None
-    return FewBeliefs(search) if counts["beliefs"][0] <= _MOST_BELIEFS else None
+    if counts["beliefs"][0] > _MOST_BELIEFS or int(counts["edges"][0]) * model.n_actions > _MOST_EDGES:
+        return None
+    return FewBeliefs(search)
 
 
 def solve_few(
@@ -315,8 +337,11 @@ def solve_few(
         status = _iterate(few, epsilon, clock, memory_limit, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        policy, reward, cost, sure = few.controller()
     trace.append(_point(few, clock.seconds, trace[-1]))
-    policy, reward, cost, sure = few.controller()
     return outcome(
         status,
         trace,

@@ -2,7 +2,7 @@
 
 After each observation it searches from where it is, with what is left of the budget, and changes to a better belief
 plan if one is found that surely keeps that. What it follows always keeps the budget, so nothing is lost by stopping
-early.
+early. When memory is used up it searches no more, and follows the plan it has to the end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...model.remaining_budget import left_after
+from ...policies import ControllerPolicy
+from ...policies.base import observed
 from ...views import notebook
 from .search import BudgetSearch
 
@@ -22,8 +24,9 @@ _WORK = 20_000  # elementary steps between looks at the clock
 class OnlineState(NamedTuple):
     """The belief plan that is followed, and the budget that is left."""
 
-    belief_plan: int
-    left: tuple[float, ...]  # [K]
+    belief_plan: int  # or the node of a controller
+    left: tuple[float, ...]  # [K] of the budget, as long as there is a search
+    controller: ControllerPolicy | None = None  # that is followed when memory is used up
 
 
 class OnlinePolicy:
@@ -41,14 +44,21 @@ class OnlinePolicy:
 
     def action(self, state: OnlineState) -> int:
         """The belief plan's first action."""
+        if state.controller is not None:
+            return state.controller.action(state.belief_plan)
         return self._search.first_action(state.belief_plan)
 
     def update(self, state: OnlineState, observation: int) -> OnlineState:
         """Go on after an observation, and look for something better."""
         search = self._search
+        if state.controller is not None:
+            return state._replace(belief_plan=state.controller.update(state.belief_plan, observation))
         left = left_after(state.left, search.first_cost(state.belief_plan), search.model.cost_discount)
         left = np.where(np.isfinite(left), np.maximum(left, 0.0), np.inf)
-        belief_plan = search.follow(state.belief_plan, observation)
+        belief_plan = search.follow(state.belief_plan, observed(observation, search.model.n_observations))
+        if belief_plan is None:
+            whole = ControllerPolicy(search.model, *search.graph(state.belief_plan))
+            return OnlineState(whole.update(whole.start, observation), tuple(left), whole)
         belief = int(search.belief_plans.info["belief"][belief_plan])
         deadline = time.perf_counter() + self.act_time
         while time.perf_counter() < deadline and search.search_at(belief, left, self._epsilon, _WORK):

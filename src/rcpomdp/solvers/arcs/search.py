@@ -340,15 +340,15 @@ class BudgetSearch:
         self._run(belief, left, epsilon, self.graph_search.switches.tuning(), work, self.trials + work)
         return not (self.still or self.out_of_memory) and self.trials > before
 
-    def follow(self, belief_plan: int, observation: int) -> int:
-        """The belief plan that follows a belief plan after an observation; itself if that was impossible."""
+    def follow(self, belief_plan: int, observation: int) -> int | None:
+        """The belief plan that follows one after an observation, itself if that was impossible; None without room."""
         while True:
             follower = int(kernels.follow(self._parts(), belief_plan, observation))
             if follower != NO_ROOM:
                 return follower if follower != NONE else belief_plan
-            limit, self.memory_limit = self.memory_limit, np.inf  # what is promised is followed at any multiplier
             self._grow()
-            self.memory_limit = limit
+            if self.out_of_memory:
+                return None
 
     def better(self, belief_plan: int, left: FloatArray) -> int:
         """The best belief plan known where this one starts that keeps what is left of the budget."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...deadline import TimeUpError
 from ...errors import InputError, did_you_mean
 from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
@@ -26,8 +27,9 @@ from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, check_k, is_number
+from ..checks import check_common, check_k, check_totals, is_number
 from ..clock import Clock
+from ..early import Aim, answers_early, finishing
 from ..finite_k.solve import finite_k
 from ..folding import folded, unfolded
 from ..pointbased import solve as point_based
@@ -57,6 +59,11 @@ _FIRST_MULTIPLIER, _NEXT_MULTIPLIER = (
 )  # trials before the first look at multipliers, and how many times as many until the next
 
 
+def _aim(model: CPOMDP, *, k: float | None = None, **_: Any) -> Aim:
+    return Aim(in_every_history=k is None or np.isinf(k))
+
+
+@answers_early("arcs", _aim)
 def arcs(
     model: CPOMDP,
     *,
@@ -134,27 +141,27 @@ def arcs(
         return unfolded(found, model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
-    with np.errstate(over="ignore"):
-        if not np.isfinite(1e6 * model.cost.max(initial=0.0) / model.fade):
-            raise InputError("costs are too large: their discounted totals cannot be computed")
+    check_totals(model)
     if proof:
         check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     hopeless = jointly_infeasible(model)
     if act_time is not None:  # its policy knows the costs of each step
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        found = found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, seed)
+        found = found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, clock, seed)
         return with_proof(model, found, EVERY_HISTORY, epsilon) if proof else replace(found, evidence=None)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-    found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
-    found = with_expected_costs(without_that_budget(found, model), model, seed)
+    with finishing():
+        found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
+        found = with_expected_costs(without_that_budget(found, model), model, clock, seed)
+        found = replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
     if not proof:
         return replace(found, evidence=None)
     if not hopeless and found.evidence is not None and found.evidence.model is not model:
@@ -216,13 +223,19 @@ def _by_all_means(
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
-    supports = over_supports(model) if act_time is None and not hopeless and not plain else None
-    if supports is None or not supports.possible:
-        hopeless = hopeless or supports is not None
-        return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
-    told = supports.model()
-    result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
-    return result if found is not None and result.policy is found.policy else supports.told(result)
+    try:
+        with clock.setting_up_again():
+            supports = over_supports(model) if act_time is None and not hopeless and not plain else None
+        if supports is None or not supports.possible:
+            hopeless = hopeless or supports is not None
+            return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+        told = supports.model()
+        result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
+        return result if found is not None and result.policy is found.policy else supports.told(result)
+    except TimeUpError:
+        if found is None:
+            raise
+        return replace(found, status=TIME_LIMIT)
 
 
 def _by_search(
@@ -244,16 +257,18 @@ def _by_search(
             load_acting_kernels()
         if (model.spending_limit >= NEARLY_UNCONSTRAINED * model.most_spent).all():
             unconstrained.load_kernels()  # it may be needed too
-    graph_search = BeliefGraphSearch(
-        model, Objective(1.0, np.zeros(model.n_costs)), switches.belief_graph, memory_limit
-    )
-    if (model.spending_limit >= most_spent(graph_search)).all() and not model.has_step_limits:
+    with clock.setting_up_again():
+        graph_search = BeliefGraphSearch(
+            model, Objective(1.0, np.zeros(model.n_costs)), switches.belief_graph, memory_limit
+        )
+        is_free = (model.spending_limit >= most_spent(graph_search)).all() and not model.has_step_limits
+        search = None if is_free else BudgetSearch(graph_search, switches, hopeless)
+    if search is None:
         return _without_budget(graph_search, epsilon, clock, seed, progress)
-    search = BudgetSearch(graph_search, switches, hopeless)
     result = _solve(search, epsilon, clock, seed, progress, found)
     if act_time is None or not result.admissible:
         return result
-    result = with_expected_costs(result, model, seed)  # of what is followed if nothing better is found
+    result = with_expected_costs(result, model, clock, seed)  # of what is followed if nothing better is found
     return replace(result, policy=OnlinePolicy(search, search.best_belief_plan, act_time, epsilon))
 
 
@@ -274,7 +289,10 @@ def _by_kind(
             load_few_belief_kernels()
         few = few_beliefs(model, memory_limit, lambda: clock.over)
         if few is not None:
-            found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            try:
+                found = solve_few(few, epsilon, clock, memory_limit, seed, progress)
+            except MemoryError:  # the policy would take too much
+                return None, False
             if found.admissible and (found.sure_cost > model.spending_limit).any():
                 return None, False  # rounding of levels has added up
             return found, found.status != STALLED
@@ -315,6 +333,16 @@ def _solve(
             search.bracket(lambda: clock.over)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        return _outcome(search, status, clock, trace, seed, before)
+
+
+def _outcome(
+    search: BudgetSearch, status: str, clock: Clock, trace: list[TracePoint], seed: int, before: Result | None
+) -> Result:
+    """What was found: by the search, or before it if that was no worse."""
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]

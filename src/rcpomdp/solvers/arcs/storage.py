@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ... import deadline
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, largest_sure_costs
 from ...bounds.fib import cost_fib_vectors
@@ -14,6 +15,7 @@ from ...kernels.arcs.levels import Bounds, Levels, LevelScratch, list_maps
 from ...kernels.arcs.rows import LENT
 from ...kernels.belief_graph.store import NONE
 from ..belief_graph.search import BeliefGraphSearch
+from ..belief_graph.storage import value_places
 from .levels import level_values
 
 _BELIEF_PLANS = 4096  # room to begin with
@@ -193,13 +195,9 @@ def _leaves(graph_search: BeliefGraphSearch, layout: Layout, all_leaves: bool) -
     """Blind plans that no other blind plan of their class beats in reward, cost and sure cost at once."""
     x, plans, k = graph_search.space, graph_search.plans, len(layout.budget)
     n_classes, n_actions = len(x.start) - 1, graph_search.model.n_actions
-    n_plans, sizes = n_classes * n_actions, np.diff(x.start)
-    rows = len(x.gain)
+    n_plans, rows = n_classes * n_actions, len(x.gain)
     vectors = np.empty((n_actions, 1 + k, len(x.class_of)))  # reward, then costs with their sign turned
-    for c in range(n_classes):
-        at = int(plans.info["values"][c * n_actions])
-        block = plans.value[at : at + n_actions * rows * sizes[c]].reshape(n_actions, rows, sizes[c])
-        vectors[:, :, x.start[c] : x.start[c + 1]] = block[:, rows - 1 - k :]
+    vectors[:] = plans.value[value_places(x.start, n_actions, rows)][:, rows - 1 - k :]
     vectors[:, 1:] *= -1.0
     sure = plans.sure[:n_plans].reshape(n_classes, n_actions, k)
     floor = blind_sure_costs(
@@ -207,12 +205,11 @@ def _leaves(graph_search: BeliefGraphSearch, layout: Layout, all_leaves: bool) -
     )
     kept = np.ones((n_classes, n_actions), dtype=bool)
     for a in range(n_actions):
-        for better in range(n_actions):
-            if a == better:
-                continue
-            beats = np.logical_and.reduceat((vectors[better] >= vectors[a]).all(axis=0), x.start[:-1])
-            beats &= (sure[:, better] <= sure[:, a]).all(axis=1) & kept[:, better]
-            kept[:, a] &= ~beats
+        deadline.check()
+        beats = np.logical_and.reduceat((vectors >= vectors[a]).all(axis=1), x.start[:-1], axis=1).T
+        beats &= (sure <= sure[:, a, None]).all(axis=2) & kept
+        beats[:, a] = False
+        kept[:, a] = ~beats.any(axis=1)
     if not all_leaves:
         kept[:] = False
     kept[np.arange(n_classes), plans.default % n_actions] = True

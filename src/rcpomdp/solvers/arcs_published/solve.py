@@ -48,6 +48,7 @@ from ...model import CPOMDP
 from ...policies import Policy
 from ..checks import check_common, check_whole, is_number
 from ..clock import Clock
+from ..early import Aim, answers_early, finishing
 from ..result import (
     INFEASIBLE,
     INTERRUPTED,
@@ -67,6 +68,7 @@ TIES = ("best", "first")
 _FIRST_TRIALS, _GROWTH = 8, 2  # trials of the first slice of time; a tree's trials get longer, so slices grow slowly
 
 
+@answers_early("arcs", lambda model, **options: Aim(in_every_history=True))
 def arcs_paper(
     model: CPOMDP,
     *,
@@ -119,7 +121,7 @@ def arcs_paper(
     if act_time is not None and ties != "best":  # what the tree follows is proven as it stands, not as it changes
         raise InputError(f"ties {ties!r} go without act_time")
     _load_kernels()
-    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH)
+    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH).watch()
     search = PaperSearch(model, memory_limit, seed, bool(pruning), time_limit, float(heuristic_share), ties == "first")
     return _run(search, epsilon, clock, seed, progress, iterations, act_time)
 
@@ -140,8 +142,11 @@ def _run(
         status = _loop(search, epsilon, iterations, clock, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        found, budgets = search.policy(), search.budgets()
     trace.append(search.point(clock.seconds, trace[-1]))
-    found, budgets = search.policy(), search.budgets()
     if search.setting.first_tie and found.horizon is None:
         trace[-1] = trace[-1]._replace(lower=min(found.reward - search.slack, trace[-1].upper))
     policy: Policy[Any] = found.policy

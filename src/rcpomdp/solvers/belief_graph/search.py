@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ... import deadline
 from ..._types import FloatArray, IntArray
 from ...bounds.fib import fib_vectors
 from ...bounds.mdp import mdp_q_values
@@ -88,7 +89,9 @@ class BeliefGraphSearch:
         # Without costs the reward is the objective, and one row does.
         self._keeps_reward = model.n_costs > 0 or objective.reward != 1
         rows = [objective_gain[None], m.reward[None], m.cost] if self._keeps_reward else [m.reward[None]]
+        deadline.check()
         informed = self._informed(objective_gain)
+        deadline.check()
         self.space = storage.build_space(
             self.ordered, self.classes, np.concatenate(rows), informed, self.switches.merge
         )

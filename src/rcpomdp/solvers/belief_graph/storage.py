@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..._types import AnyArray, FloatArray
+from ..._types import AnyArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
 from ...kernels import classes as class_kernels
 from ...kernels.belief_graph.interning import rehash
@@ -107,14 +107,8 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     info["values"][:n_plans] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
 
     value = np.empty(n_values + _PLANS + 64 * int(sizes.max()) * rows)
-    default = np.empty(n_classes, dtype=np.int64)
-    for c in range(n_classes):
-        block = vectors[:, :, x.start[c] : x.start[c + 1]]
-        at = info["values"][c * n_actions]
-        value[at : at + block.size] = block.ravel()
-        # What nobody foresaw is met with the least sure cost, then the best value on average.
-        least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
-        default[c] = c * n_actions + np.lexsort((-block[:, 0].mean(axis=1), least))[0]
+    value[value_places(x.start, n_actions, rows)] = vectors
+    default = thriftiest(vectors[:, 0], sure, x.start)
 
     link = np.empty(n_links + _LINKS, dtype=np.int64)
     link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))
@@ -122,6 +116,28 @@ def build_plans(model: CPOMDP, x: Space, store: Store) -> Plans:
     all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
     store.counts[["plans", "plan_values", "plan_links"]] = n_plans, n_values, n_links
     return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
+
+
+def value_places(start: IntArray, n_actions: int, rows: int) -> IntArray:
+    """Places ``[A, rows, S]`` of the blind plans' values, which lie class by class and there plan by plan."""
+    sizes, n = np.diff(start), int(start[-1])
+    size, first = np.repeat(sizes, sizes), np.repeat(start[:-1], sizes)
+    block = np.arange(n_actions * rows).reshape(n_actions, rows, 1)
+    places: IntArray = first * n_actions * rows + block * size + np.arange(n) - first
+    return places
+
+
+def thriftiest(values: FloatArray, sure: FloatArray, start: IntArray) -> IntArray:
+    """The plan that meets what nobody foresaw in each class: of least sure cost, then of the best value on average.
+
+    ``values [A, S]``, ``sure [n_classes, A, K]``.
+    """
+    n_classes, n_actions, _ = sure.shape
+    least = sure.sum(axis=2)
+    mean = np.add.reduceat(values, start[:-1], axis=1).T / np.diff(start)[:, None]
+    chosen = np.where(least == least.min(axis=1, keepdims=True), mean, -np.inf).argmax(axis=1)
+    plans: IntArray = np.arange(n_classes) * n_actions + chosen
+    return plans
 
 
 def memory(*parts: Iterable[object]) -> int:

@@ -35,8 +35,9 @@ from ...tolerance import RELATIVE, spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, is_number
+from ..checks import check_common, check_totals, is_number
 from ..clock import Clock
+from ..early import answers_early, finishing
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
 from .pricing import LEAST_COST_PRECISION, Pricing
 from .solve import ColumnGeneration
@@ -46,6 +47,7 @@ _ITERATIONS = 100  # multipliers that one step tries at most
 _DIGITS = 10  # of a budget left, by which steps are told apart
 
 
+@answers_early("cgcp-cl")
 def cgcp_cl(
     model: CPOMDP,
     *,
@@ -87,15 +89,17 @@ def cgcp_cl(
         raise InputError(
             f"what to do once too much was spent is one of {', '.join(map(repr, OVERSPENT))}, not {overspent!r}"
         )
+    check_totals(model)
     unconstrained.load_kernels()
-    clock = Clock(step_time if time_limit is None else time_limit)
+    clock = Clock(step_time if time_limit is None else time_limit).watch()
     graph_search = _graph_search(model, memory_limit)
-    clock.ready()
     generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
+    clock.ready()
     status = generation.run(_ITERATIONS)
     careless = overspent == "least-cost"
-    policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed), careless)
-    return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
+    with finishing():
+        policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed), careless)
+        return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
 
 
 class ClosedLoopState(NamedTuple):

@@ -29,16 +29,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from ... import deadline
 from ..._types import FloatArray
 from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from ...verification.proof import EXPECTATION
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, check_whole
+from ..checks import check_common, check_totals, check_whole
 from ..clock import Clock
+from ..early import answers_early, finishing
 from ..proofs.write import check_provable, with_proof
-from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 
@@ -49,6 +51,7 @@ _PRECISION = 1e-9  # to which the least weighted cost is found, beside the budge
 _SAME = 1e-9  # relative difference of multipliers that counts as none
 
 
+@answers_early("cgcp")
 def cgcp(
     model: CPOMDP,
     *,
@@ -82,19 +85,21 @@ def cgcp(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
-    unconstrained.load_kernels()
-    clock = Clock(time_limit)
-    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
-    clock.ready()
-    generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
+    check_totals(model)
     if proof:
         check_provable(model)
+    unconstrained.load_kernels()
+    clock = Clock(time_limit).watch()
+    graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
+    generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
+    clock.ready()
     status = generation.run(iterations)
-    found = generation.result(status, "cgcp")
-    if not proof:
-        return found
-    generation.pricing.aim_at_best()
-    return with_proof(model, replace(found, evidence=graph_search), EXPECTATION, epsilon)
+    with finishing():
+        found = generation.result(status, "cgcp")
+        if not proof:
+            return found
+        generation.pricing.aim_at_best()
+        return with_proof(model, replace(found, evidence=graph_search), EXPECTATION, epsilon)
 
 
 class ColumnGeneration:
@@ -121,6 +126,7 @@ class ColumnGeneration:
         self.plans = graph_search.blind_plans  # of the columns
         self.master = Master(budget, limit, self.pricing.scale[0])
         for plan in self.plans:
+            deadline.check()
             self.master.add(*graph_search.totals(plan)[:2])
         self._start = np.zeros(len(limit)) if start is None else start
         self._work = int(_SPEED * (_SECONDS if clock.time_limit is None else _SHARE * clock.time_limit))
@@ -141,6 +147,8 @@ class ColumnGeneration:
             status = INTERRUPTED
             if self.graph_search.best_plan != NONE:
                 self._add(self.graph_search.best_plan)
+        except MemoryError:
+            status = MEMORY_LIMIT
         if status == INFEASIBLE:
             self.pricing.clash = self.graph_search.objective._replace(reward=0.0)
             with suppress(KeyboardInterrupt):

@@ -31,20 +31,20 @@ import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ...bounds.blind import blind_vectors
-from ...errors import InputError
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..checks import check_common, check_whole
+from ..checks import check_common, check_totals, check_whole
 from ..clock import Clock
+from ..early import answers_early, finishing
 from ..policy_value import worth
 from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
 from .points import Points
 
 _SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
-_LIMIT = 1e300  # totals beyond this cannot be added up
 
 
+@answers_early("cpbvi")
 def cpbvi(
     model: CPOMDP,
     *,
@@ -89,6 +89,7 @@ def cpbvi(
     return _run("cpbvi", model, options, epsilon, time_limit, memory_limit, seed, progress)
 
 
+@answers_early("cpbvi-d")
 def cpbvi_d(
     model: CPOMDP,
     *,
@@ -141,11 +142,10 @@ def _run(
 ) -> Result:
     check_whole(options.beliefs, "beliefs", 1)
     check_whole(options.iterations, "iterations", 1)
+    check_totals(model)
     budget = options.budget(model)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-    if not np.abs(gain).max() / model.fade < _LIMIT:
-        raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     seconds = _SHARE * time_limit if time_limit is not None else np.inf
     search = _Search(model, gain, options.mixed, bool(options.blind_plans), clock, seconds, memory_limit)
     search.start(int(options.beliefs), budget, int(seed))
@@ -156,8 +156,9 @@ def _run(
     except KeyboardInterrupt:
         status = INTERRUPTED
     policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, budget, options.mixed)
+    with finishing():
+        reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     trace.append(search.point())
-    reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     return Result.of_search(
         name,
         status,

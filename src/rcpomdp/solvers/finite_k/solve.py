@@ -23,6 +23,7 @@ from ...policies import ControllerPolicy, Policy
 from .. import sarsop as unconstrained
 from ..cgcp.solve import cgcp
 from ..clock import Clock
+from ..early import finishing
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .extraction import Extraction
 from .prices import Prices
@@ -53,7 +54,7 @@ def finite_k(
         )
         return replace(found, solver="arcs", k=1, seed=seed)
     unconstrained.load_kernels()
-    clock = Clock(time_limit)
+    clock = Clock(time_limit).watch()
     prices = Prices(model, memory_limit, clock)
     tree = Tree(model, min(k, _deepest(model)), prices)
     clock.ready()
@@ -64,7 +65,8 @@ def finite_k(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    return replace(search.result(status, model, epsilon, seed), k=k)
+    with finishing():
+        return replace(search.result(status, model, epsilon, seed), k=k)
 
 
 def _deepest(model: CPOMDP) -> int:

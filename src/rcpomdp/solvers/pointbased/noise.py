@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ... import deadline
 from ..._types import FloatArray
 from ...model import CPOMDP
 from ..belief_graph.search import Objective
@@ -46,6 +47,7 @@ def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
     search = PointBasedSearch(model, objective, budget, _LOOK, memory_limit=_MEMORY)
     counts = search.parts.counts
     while counts["reached"][0] <= _ENOUGH and search.work < _WORK and search.trials < _TRIALS:
+        deadline.check()
         before = search.work
         search.search(0.0, _WORK // 100, most_trials=search.trials + 1)
         if search.work == before:  # solved, infeasible, still or full

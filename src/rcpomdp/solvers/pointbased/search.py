@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ... import deadline
 from ..._types import BoolArray, FloatArray
 from ...bounds.blind import blind_plans, largest_sure_costs
 from ...bounds.fib import cost_fib_vectors
@@ -70,6 +71,7 @@ class PointBasedSearch:
         space = storage.build_space(
             self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), unlimited, unlimited, unlimited
         )
+        deadline.check()
         self.cap, self.unlimited = (self._most_spent(space, d) for d in (model.discount, model.cost_discount))
         self.budget = unlimited if budget is None else np.array(budget, dtype=np.float64)
         self.limited: BoolArray = self.budget < self.unlimited
@@ -83,6 +85,7 @@ class PointBasedSearch:
             self.unlimited,
             self.switches.merge,
         )
+        deadline.check()
         bounds = InformedBounds(self.ordered, space, self.switches.informed, over)
         tables = [bounds.plain(objective_gain)]
         if self.limited.any() and self.switches.informed_levels:
@@ -92,6 +95,7 @@ class PointBasedSearch:
             tables += bounds.over_budgets(objective_gain, self.budget, best - blind)
         informed = bounds.pack(tables)
         n_modes = 1 + (len(informed.multiplier) if space.varies else 0)
+        deadline.check()
         tiny, trifle = self._tiny()
         self._n_levels = n_levels
         counts = np.zeros(1, dtype=arrays.COUNTS)

@@ -21,6 +21,7 @@ from ...simulation.simulate import simulate
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Clock
+from ..early import finishing
 from ..policy_value import simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
@@ -56,23 +57,35 @@ def solve_noisy(
         memory_limit,
         _LEVELS,
         seed,
-        over=lambda: clock.past(_SETUP),
+        over=lambda: clock.share_used(_SETUP),
     )
     clock.ready()
     trace = [_point(search, 0.0)]
-    is_guided = budget.size > 0 and search.parts.space.varies
+    is_guided, earns = budget.size > 0 and search.parts.space.varies, None
     try:
         status = _search(search, epsilon, clock, 1 - _GUIDES if is_guided else 1.0, trace, progress)
+        if is_guided and status != OPTIMAL and search.best_candidate != NONE:
+            earns = _best_guided(search, clock, seed)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except MemoryError:
+        status = MEMORY_LIMIT
+    with finishing():
+        return _outcome(search, status, earns, clock, trace, seed)
+
+
+def _outcome(
+    search: PointBasedSearch, status: str, earns: _Earning | None, clock: Clock, trace: list[TracePoint], seed: int
+) -> Result:
+    """What was found; the best candidate's plans are the policy, unless there is one already."""
+    model = search.model
     best = search.best_candidate
     candidate = best if best != NONE else search.thriftiest_candidate
-    found, sure = plan_set(search, candidate), search.parts.candidates.sure[candidate]
-    admissible, most = best != NONE, model.most_spent
-    # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
-    earns = _earned(model, found, seed) if admissible else _Earning(found, *search.totals(candidate), None)
-    if admissible and is_guided and status not in (OPTIMAL, INTERRUPTED):
-        earns = _best_guided(search, found, clock, seed)
+    admissible, most, sure = best != NONE, model.most_spent, search.parts.candidates.sure[candidate]
+    if earns is None and admissible:
+        earns = _earned(model, plan_set(search, candidate), clock.afterwards(), seed)
+    elif earns is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
+        earns = _Earning(plan_set(search, candidate), *search.totals(candidate), None)
     trace.append(_point(search, clock.seconds, trace[-1]))
     reward = earns.reward
     if admissible:  # chance has no say in what is proven
@@ -104,30 +117,28 @@ class _Earning(NamedTuple):
     error: FloatArray | None  # [1 + K] standard errors; None if both are exact
 
 
-def _earned(model: CPOMDP, policy: PlanSetPolicy, seed: int) -> _Earning:
+def _earned(model: CPOMDP, policy: PlanSetPolicy, clock: Clock, seed: int) -> _Earning:
     """What a policy earns in simulated runs, of which a large set gets fewer; or exactly."""
     if model.horizon is not None:  # its beliefs come to an end
-        return _Earning(policy, *worth(model, policy, Clock(None), seed))
+        return _Earning(policy, *worth(model, policy, clock, seed))
     runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return _Earning(policy, *simulated_worth(model, policy, Clock(None), seed, runs))
+    return _Earning(policy, *simulated_worth(model, policy, clock, seed, runs))
 
 
-def _best_guided(search: PointBasedSearch, policy: PlanSetPolicy, clock: Clock, seed: int) -> _Earning:
+def _best_guided(search: PointBasedSearch, clock: Clock, seed: int) -> _Earning:
     """The plans with the guides that earn most, or without any if none earn more by a standard error."""
     seconds = clock.left if clock.left is not None else clock.elapsed * _GUIDES / (1 - _GUIDES)
 
     def earned(policy: PlanSetPolicy) -> tuple[float, FloatArray, FloatArray]:
         return simulated_worth(search.model, policy, Clock(_TO_CHOOSE * seconds), seed, _MOST_RUNS, np.inf)
 
+    policy = plan_set(search, search.best_candidate)
     best = _Earning(policy, *earned(policy))
     plans = plan_set(search, search.best_candidate, everywhere=True)
-    try:
-        for guided in guided_plan_sets(search, plans, (0.5 - 2 * _TO_CHOOSE) * seconds, seed):
-            reward, cost, error = earned(guided)
-            if reward > best.reward + error[0]:
-                best = _Earning(guided, reward, cost, error)
-    except KeyboardInterrupt:
-        pass
+    for guided in guided_plan_sets(search, plans, (0.5 - 2 * _TO_CHOOSE) * seconds, seed):
+        reward, cost, error = earned(guided)
+        if reward > best.reward + error[0]:
+            best = _Earning(guided, reward, cost, error)
     return best
 
 
@@ -144,7 +155,7 @@ def _search(
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if search.infeasible:
             return INFEASIBLE
-        if clock.past(share):
+        if clock.share_used(share):
             return TIME_LIMIT
         if search.out_of_memory:
             return MEMORY_LIMIT

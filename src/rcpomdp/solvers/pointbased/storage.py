@@ -11,7 +11,7 @@ from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
 from ...model import CPOMDP
 from ...model.classes import Classes
-from ..belief_graph.storage import lengthen, memory
+from ..belief_graph.storage import lengthen, memory, thriftiest, value_places
 
 _DEPTH = 4096  # steps of a trial at most
 _NESTED = 256  # rays upon rays that one expansion follows
@@ -186,14 +186,8 @@ def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
     info["values"][:n_plans] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
 
     value = np.empty(n_values + _ROOM + 64 * int(sizes.max()) * rows)
-    default = np.empty(n_classes, dtype=np.int64)
-    for c in range(n_classes):
-        block = vectors[:, :, x.start[c] : x.start[c + 1]]
-        at = info["values"][c * n_actions]
-        value[at : at + block.size] = block.ravel()
-        # What nobody foresaw is met with the least sure cost, then the best value on average.
-        least = sure[c].sum(axis=1) if n_costs else np.zeros(n_actions)
-        default[c] = c * n_actions + np.lexsort((-block[:, 0].mean(axis=1), least))[0]
+    value[value_places(x.start, n_actions, rows)] = vectors
+    default = thriftiest(vectors[:, 0], sure, x.start)
 
     link = np.empty(n_links + _ROOM, dtype=np.int32)
     link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))

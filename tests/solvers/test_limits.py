@@ -1,0 +1,258 @@
+"""Limits of time and memory, and interrupts: each solver keeps to them from the call on, and has something to show."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rcpomdp as rc
+from rcpomdp.bounds import blind as blind_bounds
+from rcpomdp.bounds import fib
+from rcpomdp.deadline import TimeUpError, check, hurry, within
+from rcpomdp.solvers import SOLVERS, clock, early
+from rcpomdp.solvers.arcs.few_beliefs import FewBeliefs, few_beliefs
+from rcpomdp.solvers.arcs.online import OnlinePolicy
+from rcpomdp.solvers.clock import Clock
+from rcpomdp.testing import form, truth
+from rcpomdp.testing.enclosure import enclosed_at_once
+from work import AMPLE
+
+CASES = [(name, {}) for name in SOLVERS] + [
+    ("arcs", {"variant": "paper"}),
+    ("arcs", {"k": 3}),
+    ("arcs", {"switches": {}}),
+]
+IDS = ["-".join([name, *map(str, options)]) for name, options in CASES]
+PROBLEMS = ("tiger", "crs-4-4", "hallway")
+
+
+def check_sound(model: rc.CPOMDP, result: Any) -> None:
+    """The result is whole, and its bounds hold."""
+    form.is_well_formed(model, result)
+    known = enclosed_at_once(model)
+    truth.has_true_bounds(model, result, 1e-3, known._replace(known=-np.inf) if result.solver == "sarsop" else known)
+
+
+class Looks:
+    """A clock of one second that is over after so many looks, and counts those that come later."""
+
+    def __init__(self, before: int) -> None:
+        self.before, self.all, self.told_after = before, 0, 0
+
+    def now(self) -> float:
+        self.all += 1
+        return 0.9 * self.all / self.before if self.all <= self.before else 2.0
+
+    def note(self, _: Any) -> None:
+        self.told_after += self.all > self.before
+
+    @property
+    def after(self) -> int:
+        return self.all - self.before
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+def test_when_a_look_at_the_clock_says_that_time_is_up_few_more_follow(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "_GRACE", 0.0)
+    monkeypatch.setattr(clock, "_MOST_WORK", 1e5)  # looks are no measure of how fast work is done
+    for problem, before in itertools.product(PROBLEMS, (3, 60)):
+        model, looks = rc.problems.make(problem), Looks(before)
+        with monkeypatch.context() as patch:
+            patch.setattr(Clock, "now", staticmethod(looks.now))
+            result = rc.solve(model, name, **options, time_limit=1.0, epsilon=0.0, progress=looks.note)
+        if looks.all <= before:
+            continue  # it was done before
+        assert looks.after < 120, (problem, before)
+        assert looks.told_after <= 4, (problem, before)
+        check_sound(model, result)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(MemoryError, "memory limit"), (KeyboardInterrupt, "interrupted"), (TimeUpError, "time limit")],
+)
+def test_a_solve_that_is_stopped_in_its_set_up_has_bounds_and_a_policy(
+    name: str, options: dict[str, Any], error: type[BaseException], status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rc.solve(rc.problems.make("ce"), name, **options, time_limit=0.1)  # what is compiled is compiled
+
+    def stop(*_: Any) -> None:
+        raise error
+
+    for module in ("belief_graph", "pointbased"):
+        monkeypatch.setattr(f"rcpomdp.solvers.{module}.storage.blind_vectors", stop)
+    monkeypatch.setattr("rcpomdp.solvers.cpbvi.solve.blind_vectors", stop)
+    for problem in ("tiger", "crs-4-4", "patrol"):
+        model = rc.problems.make(problem)
+        result = rc.solve(model, name, **options)
+        assert result.status == status
+        assert result.upper < np.inf
+        check_sound(model, result)
+
+
+@pytest.mark.parametrize("objective", ["cost", 4.0])
+def test_what_is_said_at_once_is_about_the_objective(objective: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = rc.problems.make("tiger")
+    whole = rc.solve(model, "sarsop", objective=objective, epsilon=1e-6)
+    monkeypatch.setattr(clock, "_GRACE", 0.0)
+    early_one = rc.solve(model, "sarsop", objective=objective, time_limit=1e-9)
+    assert early_one.objective == whole.objective
+    assert early_one.lower <= whole.lower
+    assert early_one.upper >= whole.upper
+
+
+def test_a_model_that_can_end_is_worth_no_less_than_nothing_at_once() -> None:
+    model = rc.problems.make("crs-4-4")
+    found = early._at_once("sarsop", model, early.Aim(budgets=False), "time limit", {})
+    assert found.lower <= 0 <= found.upper
+    small = rc.problems.make("tiger")
+    exact = early._at_once("sarsop", small, early.Aim(budgets=False), "time limit", {})
+    worth = rc.evaluate(small, exact.policy)
+    assert exact.standard_error is None
+    assert exact.reward == pytest.approx(worth.reward)
+    runs = early._runs(small, int(exact.policy.actions[0]), 0)
+    assert runs.mean(axis=0) == pytest.approx([worth.reward, *worth.cost], rel=0.3)
+
+
+def test_iterations_end_when_there_is_a_hurry_and_everything_when_time_is_up() -> None:
+    model = rc.problems.make("hallway")
+    full = fib.fib_vectors(model)
+    with within(lambda: True):
+        hurried = fib.fib_vectors(model)
+        assert hurry()
+    assert not hurry()
+    assert (hurried >= full - 1e-9).all()
+    with within(over=lambda: True), pytest.raises(TimeUpError):
+        blind_bounds.blind_plans(model)
+    check()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(
+    ("option", "value"), [("time_limit", 10**400), ("memory_limit", 10**400), ("epsilon", 10**400), ("time_limit", "1")]
+)
+def test_numbers_that_no_float_holds_are_refused(name: str, option: str, value: Any) -> None:
+    with pytest.raises(rc.InputError, match="must be"):
+        rc.solve(rc.problems.make("tiger"), name, **{option: value})
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.filterwarnings("error")
+def test_limits_without_an_end_are_none(name: str) -> None:
+    options = {"iterations": 3} if name in ("cpbvi", "cpbvi-d", "exp-gradient") else {}
+    model = rc.problems.make("ce")
+    result = rc.solve(model, name, time_limit=float("inf"), memory_limit=float("inf"), **options)
+    assert result.seconds < AMPLE
+    check_sound(model, rc.solve(rc.problems.make("ce"), name, epsilon=float("inf"), time_limit=1.0))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("scale", [1e-300, 1e155, 1e308])
+@pytest.mark.filterwarnings("error")
+def test_rewards_of_no_size_to_compute_with_are_refused(name: str, scale: float) -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0]]] * 2, observation=[[[1.0]]] * 2, reward=[[scale, 0.0]], cost=[[scale, 0.0]],
+        initial_belief=[1.0], discount=0.5, budget=scale,
+    )  # fmt: skip
+    with pytest.raises(rc.InputError, match="too large|too small"):
+        rc.solve(model, name)
+
+
+def test_dense_matrices_are_solved_as_sparse_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.random((30, 30))
+    dense /= dense.sum(axis=1, keepdims=True)
+    model = rc.CPOMDP(
+        transition=[dense, np.eye(30)], observation=[np.ones((30, 1))] * 2, reward=rng.random((30, 2)),
+        initial_belief=np.full(30, 1 / 30), discount=0.9,
+    )  # fmt: skip
+    plans = blind_bounds.blind_plans(model)
+    for a, moves in enumerate((dense, np.eye(30))):
+        exact = np.linalg.solve(np.eye(30) - 0.9 * moves, model.reward[:, a])
+        np.testing.assert_allclose(plans[a].reward, exact, rtol=1e-9)
+
+
+# Memory
+
+
+def test_a_policy_of_few_beliefs_keeps_to_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = rc.problems.make("tunnels")
+    few = few_beliefs(model, 1e9, lambda: False)
+    assert isinstance(few, FewBeliefs)
+    few.sweep()
+    few.memory_limit = 1000
+    with pytest.raises(MemoryError):
+        few.controller()
+
+
+def test_a_policy_that_acts_without_room_follows_the_plan_it_has() -> None:
+    model = rc.problems.make("crs-4-4")
+    result = rc.solve(model, "arcs", act_time=0.001, epsilon=1.0)
+    assert isinstance(result.policy, OnlinePolicy)
+    search = result.policy._search
+    used = search.memory_limit = search.memory  # not a byte more
+    runs = rc.simulate(model, result.policy, runs=30, steps=40)
+    assert search.memory <= used * 1.01
+    assert (runs.outcome.violation < 0).all() if runs.outcome.violation.dtype.kind == "i" else True
+    assert runs.summary()["violation_rate"]["mean"] == 0.0
+
+
+# Interrupts
+
+
+def test_an_interrupt_at_the_end_changes_nothing() -> None:
+    with early.finishing():
+        os.kill(os.getpid(), signal.SIGINT)
+        done = True
+    assert done
+    with early.finishing():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):  # whoever asks twice is in earnest
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_clock_gives_what_comes_after_a_search_a_tenth_at_least() -> None:
+    assert Clock(None).afterwards().time_limit is None
+    assert Clock(float("inf")).time_limit is None
+    over = Clock(1e-9)
+    assert over.afterwards().time_limit == pytest.approx(1e-3)  # a thousandth of a second is always left
+    assert Clock(100.0).afterwards().time_limit == pytest.approx(100.0, rel=0.1)
+
+
+# Names of solvers
+
+
+@pytest.mark.parametrize("name", [None, 3, [], {}])
+def test_a_solver_is_named_by_a_word(name: Any) -> None:
+    with pytest.raises(rc.InputError, match="a solver is named by a word"):
+        rc.solve(rc.problems.make("tiger"), name)
+
+
+def _any_solver(model: rc.CPOMDP) -> Any:
+    """None."""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"criterion": 3}, {"criterion": []}, {"online": "yes"}, {"variants": "abc"}, {"variants": [3]}, {"bounds": None}],
+)
+def test_solvers_do_not_declare_nonsense(said: dict[str, Any]) -> None:
+    from rcpomdp.solvers import declare, register
+
+    with pytest.raises(rc.InputError):
+        declare(**said)
+    for name, run in ((None, _any_solver), (3, _any_solver), ("x", 3)):
+        with pytest.raises(rc.InputError):
+            register(name, run)  # type: ignore[arg-type]
+    bad: Callable[..., Any] = declare()
+    with pytest.raises(rc.InputError, match="is a function"):
+        bad(3)
