@@ -23,6 +23,7 @@ from . import (  # noqa: F401 - each module adds its commands
     explore,
     export,
     graph,
+    paper,
     plot,
     problems,
     render,

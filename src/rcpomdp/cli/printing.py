@@ -20,7 +20,6 @@ from ..verification.claims import SIMULATED, STATEMENTS
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
-    from ..solvers import TracePoint
     from ..verification import Verification
 
 PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
@@ -119,6 +118,17 @@ def model_facts(model: CPOMDP) -> dict[str, Any]:
         ],
         "transitions": int(model.arrays.t_prob.size),
         "observation_entries": int(model.arrays.z_prob.size),
+    }
+
+
+def budget_facts(model: CPOMDP) -> dict[str, Any]:
+    """What was kept: budgets, and where they are not as the paper has them how costs count, and for how long."""
+    own = bool((model.cost_discount != model.discount).any())
+    return {
+        "budget": [finite(limit) for limit in model.budget],
+        "cost_discount": model.cost_discount.tolist() if own else None,
+        "step_limit": [finite(limit) for limit in model.step_limit] if model.has_step_limits else None,
+        "model_horizon": model.horizon,
     }
 
 
@@ -264,17 +274,6 @@ def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
         "budget": defaults.get("budget"),
         "summary": summary,
     }
-
-
-@contextmanager
-def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
-    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
-    console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status(f"{what}: setting up") as status:
-        yield lambda point: status.update(f"{what}: {point.in_words()}")
 
 
 @contextmanager

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._json_values import finite
+from ..errors import InputError
 from . import arguments
 from .common import FAILED, AsJson, Budgets, Parameters, ProblemOfFile, app
 from .printing import claim_title, print_json, stdout, text, verification_table
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
+    from ..verification import ProofCheck
 
 _OF_ANY_BUDGET = ("reward", "cost", "sure_cost", "standard_error", "k")  # claims that hold whatever the budget
 
 
 @app.command("verify")
 def _verify(
-    policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
+    policy: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Path of a policy file; none checks a proof alone.")
+    ] = None,
     problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
@@ -29,9 +34,17 @@ def _verify(
             min=0, help="Ask only for the first steps, with what is expected after them; the k that the file claims."
         ),
     ] = None,
+    proof: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A proof of the upper bound, by `rcpomdp solve --proof`.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a policy keeps its budget in every history, and is worth what its file claims."""
+    """Check that a policy keeps its budget in every history, and is worth what its file claims; or check a proof."""
+    if policy is None:
+        if proof is None:
+            raise InputError("there is nothing to verify: name a policy file, or a proof with --proof")
+        _verify_proof(proof, problem, param, budget, as_json)
+        return
     name, own, facts = arguments.model_of_file(policy, problem, param, budget, keep_budget=True)
     is_asked = bool(budget) or "budget" in arguments.parameters(param)
     model, where, made_for = own, "", _made_for(facts, own)
@@ -39,7 +52,7 @@ def _verify(
         model = own.with_budget(made_for)
         if not _same_budget(own, model):
             where = f" for the file's own budget, {_budget(model)}; that of {name} is {_budget(own)}"
-    from ..io import load_policy
+    from ..io import load_policy, load_proof
     from ..solvers.checks import check_whole
     from ..verification import verify
 
@@ -47,7 +60,8 @@ def _verify(
     if k is None and (claimed := claims.get("k")) is not None:
         check_whole(claimed, "the k that the file claims", 1)
         k = claimed
-    found = verify(model, load_policy(policy, model), claims, k=k)
+    held = None if proof is None else load_proof(proof, model)
+    found = verify(model, load_policy(policy, model), claims, k=k, proof=held)
     if as_json:
         limits = [finite(limit) for limit in model.budget]
         own_limits = [finite(limit) for limit in own.budget]
@@ -59,6 +73,8 @@ def _verify(
         unchecked = f"; not checked: {left}" if left else ""
         print(f"VERIFIED{shorter}{where}{unchecked}" if found.verified else f"NOT VERIFIED{shorter}: {found.problem}")
         stdout().print(verification_table(found, model))
+        if found.proof is not None:
+            print(_proven(found.proof))
         if found.note is not None:
             print(f"note: {found.note}")
     raise typer.Exit(0 if found.verified else FAILED)
@@ -89,3 +105,28 @@ def _same_budget(one: CPOMDP, other: CPOMDP) -> bool:
 
 def _budget(model: CPOMDP) -> str:
     return ", ".join("unlimited" if finite(limit) is None else text(float(limit)) for limit in model.budget)
+
+
+def _verify_proof(
+    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None, as_json: bool
+) -> None:
+    """Check a proof without a policy, as one that there is none must be."""
+    name, model = arguments.model_of_proof(path, problem, param, budget)
+    from ..io import load_proof
+    from ..verification import check_proof
+
+    found = check_proof(model, load_proof(path, model))
+    if as_json:
+        told: dict[str, Any] = {"budget": [finite(limit) for limit in model.budget], **found.summary()}
+        print_json({"problem": name, "proof": path, **told})
+    else:
+        print("VERIFIED" if found.confirmed else f"NOT VERIFIED: {found.problem}")
+        print(_proven(found))
+    raise typer.Exit(0 if found.confirmed else FAILED)
+
+
+def _proven(found: ProofCheck) -> str:
+    what = (
+        "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
+    )
+    return f"proven: {what} ({found.points:,} beliefs, {found.entries:,} bounds)"

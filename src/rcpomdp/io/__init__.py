@@ -6,6 +6,7 @@ from .policy.file import load_policy, policy_info, save_policy
 from .policy.foreign import read_policy, write_policy
 from .pomdpx.reader import read_pomdpx
 from .pomdpx.writer import write_pomdpx
+from .proof_file import load_proof, proof_info, save_proof
 
 __all__ = [
     "CONTROLLER_SCHEMA",
@@ -13,11 +14,14 @@ __all__ = [
     "controller_json",
     "load_model",
     "load_policy",
+    "load_proof",
     "policy_info",
+    "proof_info",
     "read_policy",
     "read_pomdpx",
     "save_model",
     "save_policy",
+    "save_proof",
     "write_policy",
     "write_pomdpx",
 ]

@@ -15,13 +15,16 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
+from .check_proof import ProofCheck, check_proof
 from .claims import STATEMENTS, UNCHECKED, Check, Claims, Findings
 from .k_admissible import as_one, keeps_for
 from .pairs import Pairs
-from .plan_set import Fault, Proof, prove
+from .plan_set import Fault, Proven, prove
+from .proof import Proof
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
+_WITHOUT_GUIDES = "the reward is what its plans earn at least without the guides; expected costs are not checked"
 _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
 
 
@@ -41,6 +44,7 @@ class Verification(NamedTuple):
     size: float  # expected discounted sum of rewards without their signs, to which claims are held
     note: str | None = None  # what to keep in mind: of a plan set `reward` is a lower bound, and `cost` is not known
     checks: tuple[Check, ...] = ()  # every claim, and whether it was confirmed
+    proof: ProofCheck | None = None  # what a proof of the upper bound proves, if there is one
 
     @property
     def unchecked(self) -> list[str]:
@@ -62,6 +66,7 @@ class Verification(NamedTuple):
             "beliefs": self.beliefs,
             "note": self.note,
             "checks": [check.as_json() for check in self.checks],
+            **({} if self.proof is None else {"proof": self.proof.summary()}),
         }
 
     def __repr__(self) -> str:
@@ -83,6 +88,7 @@ def verify(
     claims: Mapping[str, Any] | None = None,
     most_pairs: int = MOST_PAIRS,
     k: int | None = None,
+    proof: Proof | None = None,
 ) -> Verification:
     """Check that a policy keeps the model's budget in every history, and what is claimed of it.
 
@@ -96,6 +102,7 @@ def verify(
     most_pairs : of node and belief to walk; what takes more is not verified
     k : ask for less than the budget in every history: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
         that are yet to fall, or of which a history tells nothing, count by their average
+    proof : of the upper bound, which is checked, too; a claimed bound that is below what it proves is not verified
 
     Examples
     --------
@@ -126,9 +133,12 @@ def verify(
         raise PolicyError(
             f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it instead"
         )
-    checks = told.checks(_findings(found, k))
+    checked = None if proof is None else check_proof(model, proof)
+    checks = told.checks(_findings(found, k, checked))
     problem = found.problem or next((check.why for check in checks if check.fails), None)
-    return found._replace(verified=problem is None, problem=problem, checks=checks)
+    if problem is None and checked is not None and not checked.confirmed:
+        problem = f"the proof fails: {checked.problem}"
+    return found._replace(verified=problem is None, problem=problem, checks=checks, proof=checked)
 
 
 class _Question(NamedTuple):
@@ -151,7 +161,7 @@ class _Question(NamedTuple):
         return walked.decide(self.spending, self.most_pairs)[:2]
 
 
-def _findings(found: Verification, k: int | None) -> Findings:
+def _findings(found: Verification, k: int | None, proof: ProofCheck | None) -> Findings:
     """What claims are held against."""
     return Findings(
         problem=found.problem,
@@ -165,6 +175,7 @@ def _findings(found: Verification, k: int | None) -> Findings:
         sure_cost=found.sure_cost,
         pairs=found.beliefs,
         at_least=found.note is not None,
+        proof=proof,
     )
 
 
@@ -269,7 +280,7 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verificati
     try:
         proof = prove(model, policy)
     except Fault as fault:
-        problem, proof = str(fault), Proof(math.nan, math.nan, np.full(model.n_costs, np.inf), 0)
+        problem, proof = str(fault), Proven(math.nan, math.nan, np.full(model.n_costs, np.inf), 0)
     return Verification(
         verified=problem is None,
         problem=problem,
@@ -282,5 +293,5 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verificati
         sure_cost=proof.sure_cost,
         beliefs=proof.beliefs,
         size=0.0 if problem else abs(proof.reward),
-        note=_AT_LEAST,
+        note=_WITHOUT_GUIDES if policy.is_guide.any() else _AT_LEAST,
     )

@@ -5,8 +5,8 @@
 | reward, cost | it is what was computed, or of a plan set no more than what is proven | it is not |
 | sure_cost | no history spends more, which is proven | some history does |
 | lower | the policy keeps the budget and earns as much | it earns less, or `upper` is below |
-| upper, gap | never: they speak of all policies | the policy, which keeps the budget, earns more |
-| status | never, likewise | "optimal" with a gap above epsilon, "infeasible" of a policy that keeps the budget |
+| upper, gap | a proof says so: they speak of all policies | the policy, which keeps the budget, earns more |
+| status | likewise | "optimal" with a gap above epsilon, "infeasible" of a policy that keeps the budget |
 | admissible, k | the budget was found to hold in every history, at those shorter than k | it was found not to |
 | horizon | likewise | a history that is no longer spends too much |
 | budget | it is the model's | it is not |
@@ -31,6 +31,7 @@ from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP
 from ..tolerance import same
+from .check_proof import ProofCheck
 
 CONFIRMED, REFUTED, UNCHECKED = "confirmed", "refuted", "not checked"
 UNDECIDED = "undecided"  # it was checked, and took too long to tell
@@ -78,6 +79,7 @@ class Findings(NamedTuple):
     sure_cost: FloatArray  # [K] no history spends more
     pairs: int  # that were walked
     at_least: bool  # the reward is a lower bound
+    proof: ProofCheck | None = None  # of the upper bound
 
 
 class Claims:
@@ -181,35 +183,49 @@ class Claims:
             yield Check("lower", self.lower, UNDECIDED if found.at_least else REFUTED, why)
         else:
             yield Check("lower", self.lower, CONFIRMED)
-        beaten = proven and _above(found.reward, self.upper, room)
-        if beaten and found.at_least:
-            why = f"the policy's reward is at least {found.reward:.9g}, above the claimed upper bound {self.upper:.9g}"
-        elif beaten:
-            why = f"the policy's reward {found.reward:.9g} is above the claimed upper bound {self.upper:.9g}"
-        else:
-            why = "that no policy earns more is the solver's word"
-        yield Check("upper", self.upper, REFUTED if beaten or crossed else UNCHECKED, why)
-        yield self._gap(room)
-        yield self._status(proven, room)
+        upper = self._upper(found, proven, crossed)
+        yield upper
+        holds = upper.verdict == CONFIRMED
+        yield self._gap(room, holds and proven)
+        yield self._status(found, proven, room, holds)
+
+    def _upper(self, found: Findings, proven: bool, crossed: bool) -> Check:
+        """That no policy earns more: refuted by one that does, confirmed by a proof."""
+        if proven and _above(found.reward, self.upper, self._room(found)):
+            earned = f"is at least {found.reward:.9g}," if found.at_least else f"{found.reward:.9g} is"
+            why = f"the policy's reward {earned} above the claimed upper bound {self.upper:.9g}"
+            return Check("upper", self.upper, REFUTED, why)
+        if crossed:
+            return Check("upper", self.upper, REFUTED, "the claimed bounds cross")
+        if found.proof is None or self.upper is None:
+            return Check("upper", self.upper, UNCHECKED, "that no policy earns more is the solver's word")
+        wrong = found.proof.refutes(self.upper)
+        return Check("upper", self.upper, CONFIRMED if wrong is None else UNDECIDED, wrong)
 
     @property
     def _between(self) -> float | None:
         """Upper minus lower bound, if both are claimed."""
         return None if self.lower is None or self.upper is None else self.upper - self.lower
 
-    def _gap(self, room: float) -> Check:
+    def _gap(self, room: float, holds: bool) -> Check:
         apart = self._between
         if apart is None or self.gap is None or math.isclose(apart, self.gap, rel_tol=_DIGITS, abs_tol=2 * room):
+            if holds and apart is not None:
+                return Check("gap", self.gap, CONFIRMED)
             return Check("gap", self.gap, UNCHECKED, "it follows from the upper bound, which is the solver's word")
         return Check("gap", self.gap, REFUTED, f"the claimed bounds are {apart:.9g} apart, not {self.gap:.9g}")
 
-    def _status(self, proven: bool, room: float) -> Check:
+    def _status(self, found: Findings, proven: bool, room: float, holds: bool) -> Check:
         apart = self._between
         if self.status == "infeasible" and proven:
             return Check("status", self.status, REFUTED, "infeasible is claimed, but the policy keeps the budget")
         if self.status == "optimal" and apart is not None and self.epsilon is not None and apart > self.epsilon + room:
             why = f"optimal is claimed, but the bounds are {apart:.9g} apart, more than {self.epsilon:.9g}"
             return Check("status", self.status, REFUTED, why)
+        if self.status == "optimal" and holds and proven and apart is not None and self.epsilon is not None:
+            return Check("status", self.status, CONFIRMED)
+        if self.status == "infeasible" and found.proof is not None and found.proof.proves_infeasible:
+            return Check("status", self.status, CONFIRMED)
         return Check("status", self.status, UNCHECKED, "it rests on what no policy can do, which is the solver's word")
 
     def _totals(self, found: Findings) -> Iterator[Check]:

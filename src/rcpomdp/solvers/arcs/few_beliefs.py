@@ -329,6 +329,7 @@ def solve_few(
         admissible=few.lower > -np.inf,
         needed=few.needed,
         visits=few.sweeps * few.n_beliefs,
+        evidence=few,
     )
 
 
