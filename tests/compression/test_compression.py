@@ -17,6 +17,7 @@ from rcpomdp.compression.dominators import dominated
 from rcpomdp.compression.measure import Measure, Moves
 from rcpomdp.policies import ControllerPolicy, blind, policy_graph
 from rcpomdp.policies.equal_nodes import NOWHERE, closed, merge_equal, reached
+from rcpomdp.policies.plan_set import Guide
 from strategies import Dense, cpomdps
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=40)
@@ -205,3 +206,13 @@ def test_the_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -
     assert (info["nodes"], info["claims"]["upper"], info["claims"]["compressed"]["nodes_before"]) == (1, 2.0, 3)
     assert run("compress", path, "--loss", "-1")[0] == 2
     assert run("compress", path, "--out", str(tmp_path / "no" / "x.rcp"))[0] == 2
+
+
+def test_guides_stay_as_they_are() -> None:
+    guided = grown(TIGER, 60).with_guides([Guide(0, np.array([0, 1]), np.array([1.0, 2.0]))])
+    small = rc.compress(TIGER, guided, loss=1e9, runs=20).policy
+    assert small.actions.size < guided.actions.size
+    assert small.is_guide.sum() == 1
+    (guide,) = np.flatnonzero(small.is_guide).tolist()
+    assert small.values[small.values_start[guide] :].tolist() == [1.0, 2.0]
+    assert rc.verify(TIGER, small).verified

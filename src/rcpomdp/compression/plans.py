@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from .._types import FloatArray, IntArray
 from ..model import CPOMDP
 from ..policies import PlanSetPolicy
+from ..policies.plan_set import Guide
 
 _STEPS = 100  # of a run
 _ROUNDS = 3  # of choosing successors
@@ -152,8 +153,13 @@ def _thriftiest(policy: PlanSetPolicy) -> set[int]:
 
 
 def with_used_plans(model: CPOMDP, policy: PlanSetPolicy, runs: int, seed: int) -> PlanSetPolicy | None:
-    """A plan set of the plans that runs use; None if some plan would be left without a successor."""
-    kept = _Kept(model, policy, used_plans(model, policy, runs, seed))
+    """A plan set of the plans that runs use; None if some plan would be left without a successor.
+
+    Guides stay as they are. The runs go without them: what is proven is what the plans alone earn.
+    """
+    guides = np.flatnonzero(policy.is_guide).tolist()
+    alone = _without(policy, guides) if guides else policy
+    kept = _Kept(model, alone, used_plans(model, alone, runs, seed))
     best, promise = kept.successors.copy(), -np.inf
     for _ in range(_ROUNDS):
         if not kept.choose():
@@ -164,4 +170,30 @@ def with_used_plans(model: CPOMDP, policy: PlanSetPolicy, runs: int, seed: int) 
         best, promise = kept.successors.copy(), kept.promise
     kept.successors = best
     kept.evaluate(_FINE)
-    return kept.as_policy()
+    smaller = kept.as_policy()
+    return smaller.with_guides([_guide(policy, i) for i in guides]) if guides else smaller
+
+
+def _without(policy: PlanSetPolicy, guides: list[int]) -> PlanSetPolicy:
+    """The plans alone."""
+    kept = np.delete(np.arange(policy.actions.size), guides)
+    place = np.full(policy.actions.size + 1, _NONE)
+    place[kept] = np.arange(kept.size)
+    sizes = np.diff(policy.values_start)
+    return PlanSetPolicy(
+        policy.model,
+        policy.actions[kept],
+        place[policy.successors[kept]],
+        policy.sure_cost[kept],
+        policy.domain[kept],
+        policy.domain_start,
+        policy.domain_states,
+        np.concatenate([[0], np.cumsum(sizes[kept])]),
+        policy.values[np.repeat(~policy.is_guide, sizes)],
+        int(place[policy.start]),
+    )
+
+
+def _guide(policy: PlanSetPolicy, i: int) -> Guide:
+    states = policy.domain_states[slice(*policy.domain_start[policy.domain[i] : policy.domain[i] + 2])]
+    return Guide(int(policy.actions[i]), states, policy.values[slice(*policy.values_start[i : i + 2])])

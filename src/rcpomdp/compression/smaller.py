@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._json_values import finite
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, PlanSetPolicy, Policy
-from ..policies.equal_nodes import merge_equal, reached
+from ..policies.equal_nodes import NOWHERE, closed, merge_equal
+from ..policies.graph import possible_observations
 from ..verification import Verification, verify
 from .measure import Measure, Moves
 from .plans import with_used_plans
@@ -20,6 +21,7 @@ from .stand_ins import Goal, thin_out
 
 _MOST_VALUES = 40_000_000  # numbers of an array over edges and nodes, or edges and states
 _MOST_WALKED = 60  # nodes beyond which histories are not walked for every node that might go
+_PAIRS = 5_000  # of node and belief, to judge one of them
 _ROUNDING = 1e-12  # of the reward: no loss
 
 
@@ -124,32 +126,36 @@ def _smaller_plan_set(
 def _smaller_controller(model: CPOMDP, policy: ControllerPolicy, loss: float, time_limit: float) -> Compression:
     started = time.perf_counter()
     before = verify(model, policy)
-    moves = [Moves.of(model, a) for a in range(model.n_actions)]
-    whole = Measure(model, moves, *reached(policy.actions, policy.successors, policy.start))
-    kept = Measure(model, moves, *merge_equal(whole.actions, whole.successors))
-    after = verify(model, kept.policy())
-    steps = [Step("equal nodes", kept.actions.size, after.reward)]
+    possible = possible_observations(policy, model)
+    actions, successors = merge_equal(policy.actions, np.where(possible, policy.successors, NOWHERE), policy.start)
+    smaller = ControllerPolicy(model, actions, closed(successors))
+    after = verify(model, smaller)
+    steps = [Step("equal nodes", actions.size, after.reward)]
     rounding = _ROUNDING * max(before.size, abs(before.reward))
     goals = [("stand-ins", before.reward - rounding, np.minimum(before.sure_cost, model.spending_limit))]
     if loss > 0:
         goals.append(("with a loss", before.reward - loss, model.spending_limit))
-    equal = kept
-    for name, reward, limit in goals if before.verified and _can_be_measured(kept) else []:
+    moves = [Moves.of(model, a) for a in range(model.n_actions)]
+    starts: list[Measure] = []
+    if before.verified and _can_be_measured(model, moves, actions):
+        starts.append(Measure(model, moves, actions, successors))
+    for name, reward, limit in goals if starts else []:
         goal = Goal(reward, limit, _keeps, started + time_limit)
-        starts = [kept] if kept is equal else [kept, equal]  # what was thinned out already, and what was not
-        smaller = min((thin_out(start, goal) for start in starts), key=lambda found: found.actions.size)
-        smaller = Measure(model, moves, *merge_equal(smaller.actions, smaller.successors))
-        found = verify(model, smaller.policy())
+        thin = min((thin_out(start, goal) for start in starts), key=lambda found: found.actions.size)
+        thin = Measure(model, moves, *merge_equal(thin.actions, thin.successors))
+        found = verify(model, thin.policy())
         if not found.verified or found.reward < reward - found.error - before.error - rounding:
             break
-        kept, after = smaller, found
-        steps.append(Step(name, kept.actions.size, after.reward))
-    return Compression(kept.policy(), before, after, policy.actions.size, tuple(steps), time.perf_counter() - started)
+        smaller, after = thin.policy(), found
+        steps.append(Step(name, thin.actions.size, after.reward))
+        starts.append(thin)  # what was thinned out already is another start, not always a better one
+    return Compression(smaller, before, after, policy.actions.size, tuple(steps), time.perf_counter() - started)
 
 
-def _can_be_measured(measure: Measure) -> bool:
-    edges, n = measure.successors.size, measure.actions.size
-    return edges * max(n, measure.model.n_states) <= _MOST_VALUES
+def _can_be_measured(model: CPOMDP, moves: list[Moves], actions: IntArray) -> bool:
+    """True if the arrays over nodes, edges and states are of a size to work with."""
+    n, edges = actions.size, actions.size * model.n_observations
+    return edges * max(n, model.n_states) <= _MOST_VALUES and sum(moves[a].source.size for a in actions) <= _MOST_VALUES
 
 
 def _keeps(measure: Measure, limit: FloatArray) -> bool:
@@ -157,4 +163,4 @@ def _keeps(measure: Measure, limit: FloatArray) -> bool:
     if measure.actions.size > _MOST_WALKED:
         return False
     claims = {"sure_cost": [finite(most) for most in limit]}
-    return verify(measure.model, measure.policy(), claims).verified
+    return verify(measure.model, measure.policy(), claims, _PAIRS).verified

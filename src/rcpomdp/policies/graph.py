@@ -105,7 +105,7 @@ def policy_graph(policy: Policy[Any], model: CPOMDP, max_nodes: int | None = Non
     if max_nodes is not None and max_nodes < 1:
         raise PolicyError(f"a graph of {max_nodes} nodes shows nothing")
     controllers = list(_controllers(policy, 1.0))
-    possible = [_possible(controller, model) for controller, _ in controllers]
+    possible = [possible_observations(controller, model) for controller, _ in controllers]
     place: dict[tuple[int, int], int] = {}
     queue = deque((p, controller.start) for p, (controller, _) in enumerate(controllers))
     while queue:
@@ -148,7 +148,7 @@ def _controllers(policy: Policy[Any], weight: float) -> Iterator[tuple[Controlle
         raise PolicyError(f"a policy of type {type(policy).__name__} is no controller, and has no graph")
 
 
-def _possible(controller: ControllerPolicy, model: CPOMDP) -> BoolArray:
+def possible_observations(controller: ControllerPolicy, model: CPOMDP) -> BoolArray:
     """The observations that can be made at each node, [n, O]: the states that each node can meet are followed."""
     controller.batches([], model)  # refuses a controller of another model
     m, n_states = model.arrays, model.n_states
