@@ -197,7 +197,8 @@ class _OfFewBeliefs(_OfBeliefPool):
         level = np.zeros(len(i), dtype=np.int64)
         for j, k in enumerate(self.few.limited.tolist()):
             level += _place(self.grid[k], budget[:, k]) * self.few.grid.stride[j]
-        return self.few.bounds.upper[i, level]
+        ruled_out = (self.few.mdp.need[i].min(axis=1) > budget[:, self.few.limited]).any(axis=1)
+        return np.where(ruled_out, -np.inf, self.few.bounds.upper[i, level])
 
 
 class _OfPointBasedSearch(_OfBeliefPool):
@@ -241,7 +242,10 @@ class _OfPointBasedSearch(_OfBeliefPool):
         return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
-        return self._at(0, i, budget) if self.model.n_costs and self.search.limited.any() else np.full(len(i), np.inf)
+        if not self.search.limited.any():
+            return np.full(len(i), np.inf)
+        ruled_out = (self.search.parts.beliefs.least[i] > budget).any(axis=1)
+        return np.where(ruled_out, -np.inf, self._at(0, i, budget))
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         if not self.search.limited.any():

@@ -18,7 +18,8 @@ from .evidence import NONE, Evidence
 from .levels import UP, closed_levels
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
-_ROOM = 1000  # levels that are made for budgets that are met
+_MUCH = 1000  # levels that are made, from which on it is looked at closely
+_TIERS = 10.0 ** np.arange(-9, -3)
 _DEEPEST = 4  # rays upon rays
 
 
@@ -37,11 +38,12 @@ class Trace(NamedTuple):
 class Tracer:
     """Follows what a bound rests on."""
 
-    def __init__(self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float) -> None:
+    def __init__(self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float, room: int) -> None:
         self.model, self.e, self.class_of, self.tol = model, evidence, class_of, tol
         self.floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
         for k in range(model.n_costs):
             np.minimum.at(self.floor[k], class_of, model.cost[k])
+        self.idle: BoolArray = self.floor[:, np.unique(class_of)].max(axis=(1, 2), initial=0.0) == 0  # [K]
         self.growth = growth_of_twins(model) * (1 + 1e-14)
         self.cap = self.model.cost.max(axis=(1, 2), initial=0.0) * lasting(self.model)
         self.seen: dict[tuple[Any, ...], int] = {}  # entries, and how deep they are
@@ -52,7 +54,11 @@ class Tracer:
             closed_levels(grid[grid >= least * limit], float(limit), float(beta))
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
-        self.room = [_ROOM if len(grid) > 1 else 0 for grid in self.e.grid]
+        if room > _MUCH:  # and what the search rounds up to: what is a little beyond is not taken to the next
+            for k, grid in enumerate(self.e.grid):
+                near = np.outer(1 + _TIERS, grid[np.isfinite(grid)]).ravel()
+                self.levels[k] = np.union1d(self.levels[k], near)
+        self.room = [room if len(grid) > 1 else 0 for grid in self.e.grid]
         self.pending: list[tuple[int, IntArray, FloatArray]] = []
 
     def run(self, root: int, mode: int, budget: FloatArray, most: int) -> Trace:
@@ -76,17 +82,21 @@ class Tracer:
 
     def _known(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         if mode != EXACT:
-            return self.e.relaxed_at(mode, point, budget)
+            return self._relaxed_at(mode, point, budget)
         known = self.e.exact_at(point, budget)
         for j in self._relaxations(1.0):
-            known = np.minimum(known, self.e.relaxed_at(j, point, budget) + self._allowance(j, budget))
+            known = np.minimum(known, self._relaxed_at(j, point, budget) + self._allowance(j, budget))
         return known
+
+    def _relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of the search on relaxation j; a budget that it never spends counts for nothing."""
+        return self.e.relaxed_at(j, i, np.where(self.idle, 0.0, budget))
 
     def _lifted(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         """The largest budgets with which the bound is hardly higher: many budgets become one."""
 
         def known(of: FloatArray) -> FloatArray:
-            return self.e.exact_at(point, of) if mode == EXACT else self.e.relaxed_at(mode, point, of)
+            return self.e.exact_at(point, of) if mode == EXACT else self._relaxed_at(mode, point, of)
 
         most = known(budget) + self.lift
         most = np.where(np.isfinite(most), most, -np.inf)
@@ -103,6 +113,8 @@ class Tracer:
         return lifted
 
     def _push(self, mode: int, point: IntArray, budget: FloatArray) -> None:
+        if mode != EXACT:
+            budget = np.where(self.idle, np.inf, budget)
         if self.depth:
             budget = self._lifted(mode, point, budget)
         fresh = []
@@ -165,14 +177,14 @@ class Tracer:
             hint = np.min([self._table(j, rows, budget) + self._allowance(j, budget)[:, None] for j in ways], axis=0)
             known = self.e.exact_at(point, budget)
             for j in ways:
-                relaxed = self.e.relaxed_at(j, point, budget) + self._allowance(j, budget)
+                relaxed = self._relaxed_at(j, point, budget) + self._allowance(j, budget)
                 best = relaxed <= known
                 known = np.minimum(known, relaxed)
                 if best.any():
                     self._push(j, point[best], budget[best])
             # What a relaxation bounds as low needs no step of its own, but one may bound it still lower.
         else:
-            hint, known = self._table(mode, rows, budget), self.e.relaxed_at(mode, point, budget)
+            hint, known = self._table(mode, rows, budget), self._relaxed_at(mode, point, budget)
         for a in range(self.model.n_actions):
             need = able[:, a] & (self.e.graph.count[point, a] > 0) & (hint[:, a] > known + self.slack)
             at = np.flatnonzero(need)
@@ -215,7 +227,7 @@ class Tracer:
 
     def _relaxed(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         """Bounds of relaxation j, by rays too."""
-        found = self.e.relaxed_at(j, i, budget)
+        found = self._relaxed_at(j, i, budget)
         rayed = np.flatnonzero(self.e.graph.base[i] != NONE)
         if rayed.size:
             weighed = self._by_ray(j, i[rayed], budget[rayed])
@@ -226,7 +238,7 @@ class Tracer:
         weight = self.e.info["weight"][i]
         ends = []
         for end in (self.e.graph.base[i], self.e.graph.tip[i]):
-            known = self.e.relaxed_at(j, end, budget)
+            known = self._relaxed_at(j, end, budget)
             bare = ~np.isfinite(known)
             if bare.any():
                 known[bare] = self._table(j, self.e.beliefs(end[bare]), budget[bare]).max(axis=1)
@@ -240,7 +252,7 @@ class Tracer:
         targets = [[c] for c in child.tolist()]
         members, owner = child.copy(), np.arange(len(child))
         for _ in range(_DEEPEST):
-            known = self.e.relaxed_at(j, members, budget[owner])
+            known = self._relaxed_at(j, members, budget[owner])
             rayed = self.e.graph.base[members] != NONE
             split = np.zeros(len(members), dtype=np.bool_)
             at = np.flatnonzero(rayed)
@@ -256,6 +268,6 @@ class Tracer:
             members = np.array([m for t in targets for m in t], dtype=np.int64)
         for p, o, t in zip(point.tolist(), obs.tolist(), targets, strict=True):
             self.covers[p, a, o, tuple(t)] = None
-        known = np.isfinite(self.e.relaxed_at(j, members, budget[owner]))
+        known = np.isfinite(self._relaxed_at(j, members, budget[owner]))
         if known.any():
             self._push(j, members[known], budget[owner[known]])
