@@ -20,7 +20,7 @@ from typing import Any
 import rcpomdp as rc
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from proof_damages import DAMAGES, attack  # noqa: E402 - of the tests
+from proof_damages import DAMAGES, attack
 
 PROBLEMS: list[tuple[str, str, dict[str, Any], float]] = [  # title, name, parameters, gap
     ("CE", "ce", {}, 1e-3),
@@ -71,7 +71,18 @@ def solved(model: rc.CPOMDP, solver: str, epsilon: float, seconds: float) -> tup
     ]
 
 
-HEADER = ["problem", "solver says", "proven", "beliefs", "bounds", "bytes", "solve s", "write s", "check s", "confirmed"]
+HEADER = [
+    "problem",
+    "solver says",
+    "proven",
+    "beliefs",
+    "bounds",
+    "bytes",
+    "solve s",
+    "write s",
+    "check s",
+    "confirmed",
+]
 
 
 def line(cells: list[str]) -> None:

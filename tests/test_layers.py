@@ -43,8 +43,8 @@ LAYERS = {
     "evaluation": ON_POLICIES,
     "simulation": ON_POLICIES,
     "verification": BASE | {"model", "policies", "views.notebook"},  # a second opinion: no solver, kernel or evaluation
-    "io": ON_POLICIES,
-    "solvers": ON_POLICIES | {"evaluation", "simulation"},
+    "io": ON_POLICIES | {"verification"},  # what a proof is
+    "solvers": ON_POLICIES | {"evaluation", "simulation", "verification"},  # and what it must satisfy
     "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},
     "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing"},
     "gym": ON_MODELS | {"simulation", "problems"},

@@ -87,5 +87,7 @@ def _verify_proof(
 
 
 def _proven(found: ProofCheck) -> str:
-    what = "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
+    what = (
+        "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
+    )
     return f"proven: {what} ({found.points:,} beliefs, {found.entries:,} bounds)"

@@ -1,7 +1,8 @@
 """A proof of an upper bound: finite data, and one inequality for each line of it.
 
-A *relaxation* j has the reward ``μ_j R − λ_j·C`` and lets an action spend only the least cost of its class, so that what
-is left follows from the history and every value is convex in the belief. ``Q_a(b, d)`` is what is best after action a.
+A *relaxation* j has the reward ``μ_j R − λ_j·C`` and lets an action spend only the least cost of its class, so that
+what is left follows from the history and every value is convex in the belief. ``Q_a(b, d)`` is what is best after
+action a.
 
 - A *table* of a relaxation bounds ``Q_a`` at states, for budgets of one cost up to each of a few levels.
 - An *entry* bounds it at a point with a budget; a *point* is a belief. An entry of mode −1 is exact: an action spends
@@ -69,7 +70,9 @@ class Proof(NamedTuple):
             **{"cover_action": (m,), "cover_observation": (m,), "point_prob": self.point_state.shape},
         }
         for name, shape in shapes.items():
-            _demand(getattr(self, name).shape == shape, f"{name} has the shape {getattr(self, name).shape}, not {shape}")
+            _demand(
+                getattr(self, name).shape == shape, f"{name} has the shape {getattr(self, name).shape}, not {shape}"
+            )
         _demand(self.criterion in CRITERIA, f"the criterion is {self.criterion!r}")
         _demand(self.upper < np.inf, "no bound is claimed")
         _demand(n > 0 and j > 0, "there is no point, or no relaxation")
@@ -98,7 +101,9 @@ class Proof(NamedTuple):
         _demand(bool(np.isin(self.weights[:, 0], (0.0, 1.0, self.objective[0])).all()), "some weight is unknown")
         infinite = ~np.isfinite(self.entry_value)
         exact = (self.entry_mode == EXACT)[:, None]
-        _demand(bool((self.entry_value[infinite] == -np.inf).all() and not (infinite & ~exact).any()), "a value is no value")
+        _demand(
+            bool((self.entry_value[infinite] == -np.inf).all() and not (infinite & ~exact).any()), "a value is no value"
+        )
         start = slice(0, int(self.point_ptr[1]))
         b = np.zeros(s)
         b[self.point_state[start]] = self.point_prob[start]

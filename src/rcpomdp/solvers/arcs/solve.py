@@ -56,7 +56,7 @@ _FIRST_MULTIPLIER, _NEXT_MULTIPLIER = (
 )  # trials before the first look at multipliers, and how many times as many until the next
 
 
-def arcs(
+def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     model: CPOMDP,
     *,
     variant: str = "levels",
@@ -103,7 +103,9 @@ def arcs(
     check_k(k)
     if k is not None and np.isfinite(k):
         if variant != "levels" or switches is not None or act_time is not None or proof:
-            raise InputError("a finite k goes without variant, switches, act_time and proof, which are for every history")
+            raise InputError(
+                "a finite k goes without variant, switches, act_time and proof, which are for every history"
+            )
         _check_as_published(model, "a finite k")
         return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
     if variant == "paper":
@@ -295,8 +297,8 @@ def _solve(
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
-        at_end = {"lower": last.lower, "upper": last.upper, "seconds": last.seconds}
-        return replace(before, status=status, trace=trace, evidence=search, **at_end)
+        before = replace(before, status=status, trace=trace, evidence=search)
+        return replace(before, lower=last.lower, upper=last.upper, seconds=last.seconds)
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]

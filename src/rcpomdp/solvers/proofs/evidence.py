@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..._types import FloatArray, IntArray
-from ...kernels.arcs.rows import LENT
+from ..._types import FloatArray, IndexArray, IntArray
 from ...bounds.informed import budget_levels, fib_over_levels
+from ...kernels.arcs.rows import LENT
 from ...model import CPOMDP
 from ..arcs.few_beliefs import FewBeliefs
 from ..arcs.search import BudgetSearch
@@ -36,11 +36,12 @@ class Graph(NamedTuple):
     """Beliefs and their edges."""
 
     first: IntArray  # [N, A] first edge of an action
-    count: IntArray  # [N, A] number of edges, 0 if it was not expanded
-    edge_obs: IntArray
-    edge_child: IntArray
+    degree: IntArray  # [N, A] number of edges, 0 if it was not expanded
+    edge_obs: IntArray | IndexArray
+    edge_child: IntArray | IndexArray
     base: IntArray  # [N] ends of a belief's ray, or NONE
     tip: IntArray
+    weight: FloatArray  # [N] of the base
 
 
 class Evidence(Protocol):
@@ -97,7 +98,11 @@ class _OfGraphSearch:
         self.info = store.info[:n]
         count = np.where(store.edge[:n] != NONE, store.degree[:n], 0)
         self.graph = Graph(
-            store.edge[:n], count, store.edge_obs, store.edge_child, self.info["base"].copy(), self.info["tip"].copy()
+            store.edge[:n],
+            count,
+            store.edge_obs,
+            store.edge_child,
+            *(self.info[name].copy() for name in ("base", "tip", "weight")),
         )
         self.order = search.classes.order
         weights = np.array([search.objective.reward, *search.objective.costs])
@@ -167,7 +172,7 @@ class _OfBeliefPool:
         first = b.edge[np.maximum(row, 0)].astype(np.int64)
         count = np.where((row[:, None] >= 0) & (first != NONE), b.degree[np.maximum(row, 0)], 0)
         none = np.full(n, NONE)
-        self.graph = Graph(first, count.astype(np.int64), b.edge_obs, b.edge_child, none, none)
+        self.graph = Graph(first, count.astype(np.int64), b.edge_obs, b.edge_child, none, none, np.zeros(n))
 
     def _in_model_order(self, vectors: FloatArray) -> FloatArray:
         return np.ascontiguousarray(vectors[..., self.search.classes.rank, :])

@@ -17,9 +17,9 @@ from ...bounds.fib import fib_vectors
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
-from ...verification.check_proof import check_proof
 from ...verification.inequalities import Followers, Inequalities, lasting
 from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+from ...verification.proof_check import check_proof
 from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
 from ..result import ITERATION_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
@@ -28,7 +28,7 @@ from .trace import Trace, Tracer
 
 _MOST_ENTRIES = 2_000_000
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
-_FINER = (4, 32, 256)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
+_FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
 _ROOM = 100  # levels that are made for budgets that are met, times that
 _FEW_ENTRIES = 20_000  # up to which it is tried again
 _SHARE = 0.05  # of a gap that is open, that the proof may lose
@@ -79,15 +79,20 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
     span = float(known.tables[0].value.max() - known.tables[0].value.min())
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
+    best = None
     for finer in _FINER:
         lost = epsilon / finer
-        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), _ROOM * finer)
+        coarse = finer == _FINER[0]
+        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), _ROOM * finer, coarse)
         trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
         proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
         proof = settled(model, proof, steps, trace.known[::-1], _SETTLED * epsilon, goal)
-        if proof.upper <= goal or len(trace.point) > _FEW_ENTRIES:
+        if best is None or proof.upper < best.upper:
+            best = proof
+        if best.upper <= goal or len(trace.point) > _FEW_ENTRIES:
             break
-    return proof
+    assert best is not None
+    return best
 
 
 def _limited(model: CPOMDP) -> list[int]:
@@ -117,7 +122,8 @@ def _weighed(model: CPOMDP, weights: FloatArray) -> evidence.Table:
 
 def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Proof:
     """A proof that rests on tables alone."""
-    none = Trace(*(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros((0, model.n_costs)), {}, np.zeros(0), np.zeros(0), {})
+    nothing = np.zeros(0, dtype=np.int64)
+    none = Trace(nothing, nothing, np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
     root = sp.csr_array(model.initial_belief[None])
     known = _Tables(tables, root)
     objective = np.eye(1, 1 + model.n_costs)[0]
@@ -234,9 +240,7 @@ class _Values(Inequalities):
         return self.proof._replace(entry_value=np.where(none, 0.0, self.value))
 
 
-def settled(
-    model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, goal: float
-) -> Proof:
+def settled(model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, goal: float) -> Proof:
     """The proof with values such that what fails adds up to `least`, from what the search knows.
 
     Values are raised until the inequalities hold. If the bound is then above `goal`, they are lowered as far as these
