@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from . import policies as policies
     from . import problems as problems
     from ._to_gymnasium import to_gymnasium as to_gymnasium
+    from .compression import Compression as Compression
+    from .compression import compress as compress
     from .errors import InputError as InputError
     from .errors import ModelError as ModelError
     from .errors import ModelFileError as ModelFileError
@@ -56,6 +58,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CPOMDP": "model",
     "Classes": "model.classes",
+    "Compression": "compression",
     "Evaluation": "evaluation",
     "Explanation": "views.explorer",
     "InputError": "errors",
@@ -70,6 +73,7 @@ _HOME = {
     "Simulation": "simulation",
     "Verification": "verification",
     "check_proof": "verification",
+    "compress": "compression",
     "evaluate": "evaluation",
     "load_model": "io",
     "explain": "views.explorer",

@@ -11,7 +11,7 @@ from .._json_values import finite
 from ..errors import InputError
 from . import arguments
 from .common import INFEASIBLE, STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say
-from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
+from .printing import budget_facts, live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -30,9 +30,10 @@ def _solve(
         typer.Option(help="sarsop: reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2."),
     ] = None,
     k: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--k",
+            metavar="NUMBER",
             help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given.",
         ),
     ] = None,
@@ -89,7 +90,7 @@ def _solve(
         "proof": True if proof is not None else None,
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
-        "k": int(k) if k is not None and math.isfinite(k) and k == int(k) else k,
+        "k": None if k is None else arguments.number(k),
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": None if memory_limit is None else memory_limit * 1e9,
@@ -100,7 +101,7 @@ def _solve(
         shown = {"progress": progress} if "progress" in chosen.options else {}
         result = solve(model, chosen.name, **options, **shown)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
-    summary["budget"] = [finite(limit) for limit in model.budget]
+    summary |= budget_facts(model)
     if out is not None:
         result.save(out, model, {"name": problem, "parameters": arguments.parameters(param)})
         unproven = (
@@ -137,9 +138,11 @@ def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
     from ..solvers import Criterion
 
     if result.admissible is None:
+        why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
-            if cost > limit:
-                why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
+            if cost == math.inf:
+                say(f"{name} is infinite, shown as '-': it is not discounted, and the policy spends it for ever{why}")
+            elif cost > limit:
                 say(f"{name} {cost:.6g} is above its budget{why}")
     elif not result.admissible and result.status != "infeasible":
         steps = f", only for {result.horizon} steps" if result.horizon else ""

@@ -67,6 +67,10 @@ class Clock:
         """True if time is up."""
         return time.perf_counter() >= self._deadline
 
+    def past(self, share: float) -> bool:
+        """True if a share of the time limit is up."""
+        return self.time_limit is not None and self.elapsed >= share * self.time_limit
+
     @property
     def left(self) -> float | None:
         """Seconds that are left, a thousandth at least; None if there is no limit."""

@@ -39,6 +39,11 @@ class ProofCheck(NamedTuple):
     points: int
     entries: int
 
+    @property
+    def proves_infeasible(self) -> bool:
+        """True if no policy keeps the budget."""
+        return self.confirmed and self.upper == -np.inf
+
     def refutes(self, upper: float | None) -> str | None:
         """What is wrong with a claimed upper bound if this is all that is proven; None if nothing is."""
         if self.problem is not None:

@@ -29,6 +29,7 @@ from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import check_common, check_k, is_number
 from ..clock import Clock
 from ..finite_k.solve import finite_k
+from ..folding import folded, unfolded
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
@@ -68,6 +69,9 @@ def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     progress: Callable[[TracePoint], None] | None = None,
     switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
+    pruning: bool = True,
+    heuristic_share: float = 0.5,
+    ties: str = "best",
     proof: bool = False,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
@@ -85,6 +89,7 @@ def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
+    pruning, heuristic_share, ties : of "paper" alone, as `solvers.arcs_published.solve.arcs_paper` has them
     proof : also write what the upper bound rests on, for `rc.check_proof`; ``upper`` is then what that proves
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
@@ -100,21 +105,33 @@ def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    if variant != "paper" and (pruning is not True or heuristic_share != 0.5 or ties != "best"):
+        raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
     check_k(k)
     if k is not None and np.isfinite(k):
         if variant != "levels" or switches is not None or act_time is not None or proof:
             raise InputError(
                 "a finite k goes without variant, switches, act_time and proof, which are for every history"
             )
-        _check_as_published(model, "a finite k")
-        return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
+        told = _as_published(model, "a finite k")
+        return unfolded(_finite(told, int(k), epsilon, time_limit, memory_limit, seed, progress), model)
     if variant == "paper":
-        if switches is not None or act_time is not None or proof:
-            raise InputError("switches, act_time and proof are those of the variant 'levels'; 'paper' has none")
-        _check_as_published(model, "the variant 'paper'")
-        return arcs_paper(
-            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        if switches is not None or proof:
+            raise InputError("switches and proof are those of the variant 'levels'; 'paper' has none")
+        told = _as_published(model, "the variant 'paper'")
+        found = arcs_paper(
+            told,
+            epsilon=epsilon,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            seed=seed,
+            progress=progress,
+            pruning=pruning,
+            heuristic_share=heuristic_share,
+            ties=ties,
+            act_time=act_time,
         )
+        return unfolded(found, model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
     with np.errstate(over="ignore"):
@@ -149,10 +166,14 @@ def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     return with_proof(model, found, EVERY_HISTORY, epsilon)
 
 
-def _check_as_published(model: CPOMDP, what: str) -> None:
-    """Refuse costs that are not those of the paper: discounted as the reward is, and limited in total alone."""
-    if (model.cost_discount != model.discount).any() or model.has_step_limits:
-        raise InputError(f"{what} goes with costs that are discounted as the reward is, and without step limits")
+def _as_published(model: CPOMDP, what: str) -> CPOMDP:
+    """The model with costs as those of the paper are: discounted as the reward is, and limited in total alone."""
+    for i in np.flatnonzero(np.isfinite(model.step_limit)).tolist():
+        raise InputError(
+            f"{what} goes without limits for single steps, and cost {model.costs[i]!r} has the step limit "
+            f"{model.step_limit[i]:.12g}"
+        )
+    return folded(model, what)
 
 
 def _finite(
