@@ -51,8 +51,8 @@ LAYERS = {
     "simulation": ON_POLICIES,
     "verification": BASE | {"model", "policies", "views.notebook"},  # a second opinion: no solver, kernel or evaluation
     "compression": BASE | {"model", "policies", "verification"},
-    "io": ON_POLICIES,
-    "solvers": ON_POLICIES | {"evaluation", "simulation", "_live"},
+    "io": ON_POLICIES | {"verification"},  # what a proof is
+    "solvers": ON_POLICIES | {"evaluation", "simulation", "verification", "_live"},  # and what it must satisfy
     "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},
     "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing"},
     "gym": ON_MODELS | {"simulation", "problems"},

@@ -10,7 +10,7 @@ can be reached.
 
 Plan sets are checked plan by plan (`plan_set.py`).
 
-That no policy does better is proven by the inequalities of a proof (`proof.py`, `inequalities.py`, `check_proof.py`).
+That no policy does better is proven by the inequalities of a proof (`proof.py`, `inequalities.py`, `proof_check.py`).
 
 Slow and plain on purpose: NumPy, a model's sparse matrices and nothing of the solvers, kernels, beliefs and evaluation
 of this package. Beliefs whose probabilities agree to a relative δ are one: Bayes' rule keeps ratios, so what follows
@@ -18,7 +18,7 @@ them differs by δ in proportion, and by ``δ/(1−γ)`` at most if that happens
 """
 
 from .check import MOST_PAIRS, Verification, verify
-from .check_proof import ProofCheck, check_proof
 from .proof import Proof
+from .proof_check import ProofCheck, check_proof
 
 __all__ = ["MOST_PAIRS", "Proof", "ProofCheck", "Verification", "check_proof", "verify"]

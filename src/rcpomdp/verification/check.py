@@ -15,12 +15,12 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
-from .check_proof import ProofCheck, check_proof
 from .claims import STATEMENTS, UNCHECKED, Check, Claims, Findings
 from .k_admissible import as_one, keeps_for
 from .pairs import Pairs
 from .plan_set import Fault, Proven, prove
 from .proof import Proof
+from .proof_check import ProofCheck, check_proof
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"

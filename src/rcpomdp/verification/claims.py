@@ -31,7 +31,7 @@ from .._types import FloatArray
 from ..errors import PolicyError
 from ..model import CPOMDP
 from ..tolerance import same
-from .check_proof import ProofCheck
+from .proof_check import ProofCheck
 
 CONFIRMED, REFUTED, UNCHECKED = "confirmed", "refuted", "not checked"
 UNDECIDED = "undecided"  # it was checked, and took too long to tell

@@ -3,7 +3,7 @@
 Relaxation j at point p with budget d: ``Q_a ≥ (μR − λ·C)(p, a) + γ Σ_o max_a' Q_a'(τ_o, d')``, where ``τ_o(s') = Σ_s
 p(s) T(s, a, s') Z(s', a, o)`` and ``d' = (d − c)/β`` with the least cost c of the class, rounded up to a level. Values
 are convex and homogeneous: if ``τ = Σ φ_i p_i + r`` with ``r ≥ 0``, then ``Q(τ) ≤ Σ φ_i Q(p_i) + Σ_s r(s) Q(s)``, by an
-entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, one point after the other.
+entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, point by point.
 
 Exact entries spend ``C(p, a)``. What follows is bounded by a relaxation, ``V*(b, d) ≤ V_j(b, d) + λ_j·d``, by the exact
 entry of a point that is the same but for rounding, or ruled out: by what is left, or if ``V_j + λ_j·d < 0`` for
@@ -68,7 +68,7 @@ class Inequalities:
         alive = np.add.reduceat(~model.terminal[proof.point_state], proof.point_ptr[:-1])
         if (alive[1:] == 0).any():
             raise ProofError("this is no proof for the model: a point holds terminal states alone")
-        # Rounding, relative: of what a belief costs, and of what is left of a budget when one belief stands for its twin
+        # Rounding, relative: of what a belief costs, and of what is left when one belief stands for its twin
         self.off = rounding_of_costs(model)
         self.growth = growth_of_twins(model)
         self.cap = model.cost.max(axis=(1, 2), initial=0.0) * lasting(model)
@@ -144,11 +144,12 @@ class Inequalities:
         first, last = self.proof.table_ptr[j : j + 2]
         if not budget.shape[1]:
             return np.full(len(budget), last - 1)
-        return first + np.searchsorted(self.proof.table_level[first:last], budget[:, self.proof.table_cost[j]])
+        place = np.searchsorted(self.proof.table_level[first:last], budget[:, self.proof.table_cost[j]])
+        return np.asarray(first + place)
 
     def allowance(self, j: int, budget: FloatArray) -> FloatArray:
         """``λ_j·d``, of each cost no more than can be spent at all."""
-        return np.minimum(budget, self.cap) @ self.proof.weights[j, 1:]
+        return np.asarray(np.minimum(budget, self.cap) @ self.proof.weights[j, 1:])
 
     def gain(self, j: int) -> FloatArray:
         """``μR − λ·C``, [S, A]."""
@@ -167,13 +168,13 @@ class Inequalities:
             raise ProofError("this is no proof for the model: two entries are for the same point, mode and budget")
 
     def _key(self, point: IntArray, mode: Any, level: IntArray) -> IntArray:
-        key = point * (len(self.proof.weights) + 1) + (mode + 1)
+        key: IntArray = point * (len(self.proof.weights) + 1) + (mode + 1)
         for k, width in enumerate(self._width.tolist()):
             key = key * width + level[:, k]
         return key
 
     def find(self, point: IntArray, mode: int, budget: FloatArray) -> IntArray:
-        """The entry of each point with the next budget that is no less, or −1; of the costs but the last, the next level."""
+        """The entry of each point with the next budget that is no less, or −1; of costs but the last, at its level."""
         p, k = self.proof, budget.shape[1]
         level = np.empty((len(point), k), dtype=np.int64)
         for i in range(k):
@@ -226,7 +227,7 @@ class Inequalities:
     # Steps
 
     def table_step(self, j: int, t: int, a: int) -> FloatArray:
-        """What a table's level t must be no less than at each state for action a, [S]; −inf where that is not allowed."""
+        """What a table's level t must be no less than at states for action a, [S]; −inf where it is not allowed."""
         p, model, n = self.proof, self.model, self.model.n_states
         k, cls = int(p.table_cost[j]), p.class_of
         budget = np.full((n, model.n_costs), np.inf)
@@ -377,7 +378,7 @@ class Inequalities:
             some = np.flatnonzero(share[line] > 0)
             value[some] += share[line[some], None] * self.at_points(j, target[line[some]], budget[some])
         value[~self.allowed(cls, budget)] = -np.inf
-        return value.max(axis=1)
+        return np.asarray(value.max(axis=1))
 
     def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
         """Bounds of a table on what no point covers, [n, A]."""
@@ -385,7 +386,7 @@ class Inequalities:
         return np.asarray(f.rest[once] @ self.proof.table[t])[place.ravel()]
 
     def _twins(self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds by exact entries of beliefs that are the same; what is impossible may rest only on entries before it."""
+        """Bounds by exact entries of beliefs that are the same; what is impossible rests only on entries before it."""
         bound = np.full(len(line), np.inf)
         some = np.flatnonzero(f.twin[line])
         if some.size:

@@ -1,7 +1,8 @@
 """A proof of an upper bound: finite data, and one inequality for each line of it.
 
-A *relaxation* j has the reward ``μ_j R − λ_j·C`` and lets an action spend only the least cost of its class, so that what
-is left follows from the history and every value is convex in the belief. ``Q_a(b, d)`` is what is best after action a.
+A *relaxation* j has the reward ``μ_j R − λ_j·C`` and lets an action spend only the least cost of its class, so that
+what is left follows from the history and every value is convex in the belief. ``Q_a(b, d)`` is what is best after
+action a.
 
 - A *table* of a relaxation bounds ``Q_a`` at states, for budgets of one cost up to each of a few levels.
 - An *entry* bounds it at a point with a budget; a *point* is a belief. An entry of mode −1 is exact: an action spends

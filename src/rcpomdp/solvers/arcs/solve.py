@@ -64,7 +64,7 @@ def _aim(model: CPOMDP, *, k: float | None = None, **_: Any) -> Aim:
 
 
 @answers_early("arcs", _aim)
-def arcs(
+def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     model: CPOMDP,
     *,
     variant: str = "levels",
@@ -346,8 +346,8 @@ def _outcome(
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
-        at_end = {"lower": last.lower, "upper": last.upper, "seconds": last.seconds}
-        return replace(before, status=status, trace=trace, evidence=search, **at_end)
+        before = replace(before, status=status, trace=trace, evidence=search)
+        return replace(before, lower=last.lower, upper=last.upper, seconds=last.seconds)
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]

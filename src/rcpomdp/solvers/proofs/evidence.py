@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..._types import FloatArray, IntArray
-from ...kernels.arcs.rows import LENT
+from ..._types import FloatArray, IndexArray, IntArray
 from ...bounds.informed import budget_levels, fib_over_levels
+from ...kernels.arcs.rows import LENT
 from ...model import CPOMDP
 from ..arcs.few_beliefs import FewBeliefs
 from ..arcs.search import BudgetSearch
@@ -36,11 +36,12 @@ class Graph(NamedTuple):
     """Beliefs and their edges."""
 
     first: IntArray  # [N, A] first edge of an action
-    count: IntArray  # [N, A] number of edges, 0 if it was not expanded
-    edge_obs: IntArray
-    edge_child: IntArray
+    degree: IntArray  # [N, A] number of edges, 0 if it was not expanded
+    edge_obs: IntArray | IndexArray
+    edge_child: IntArray | IndexArray
     base: IntArray  # [N] ends of a belief's ray, or NONE
     tip: IntArray
+    weight: FloatArray  # [N] of the base
 
 
 class Evidence(Protocol):
@@ -97,7 +98,11 @@ class _OfGraphSearch:
         self.info = store.info[:n]
         count = np.where(store.edge[:n] != NONE, store.degree[:n], 0)
         self.graph = Graph(
-            store.edge[:n], count, store.edge_obs, store.edge_child, self.info["base"].copy(), self.info["tip"].copy()
+            store.edge[:n],
+            count,
+            store.edge_obs,
+            store.edge_child,
+            *(self.info[name].copy() for name in ("base", "tip", "weight")),
         )
         self.order = search.classes.order
         weights = np.array([search.objective.reward, *search.objective.costs])
@@ -167,7 +172,7 @@ class _OfBeliefPool:
         first = b.edge[np.maximum(row, 0)].astype(np.int64)
         count = np.where((row[:, None] >= 0) & (first != NONE), b.degree[np.maximum(row, 0)], 0)
         none = np.full(n, NONE)
-        self.graph = Graph(first, count.astype(np.int64), b.edge_obs, b.edge_child, none, none)
+        self.graph = Graph(first, count.astype(np.int64), b.edge_obs, b.edge_child, none, none, np.zeros(n))
 
     def _in_model_order(self, vectors: FloatArray) -> FloatArray:
         return np.ascontiguousarray(vectors[..., self.search.classes.rank, :])
@@ -197,7 +202,8 @@ class _OfFewBeliefs(_OfBeliefPool):
         level = np.zeros(len(i), dtype=np.int64)
         for j, k in enumerate(self.few.limited.tolist()):
             level += _place(self.grid[k], budget[:, k]) * self.few.grid.stride[j]
-        return self.few.bounds.upper[i, level]
+        ruled_out = (self.few.mdp.need[i].min(axis=1) > budget[:, self.few.limited]).any(axis=1)
+        return np.where(ruled_out, -np.inf, self.few.bounds.upper[i, level])
 
 
 class _OfPointBasedSearch(_OfBeliefPool):
@@ -241,7 +247,10 @@ class _OfPointBasedSearch(_OfBeliefPool):
         return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
-        return self._at(0, i, budget) if self.model.n_costs and self.search.limited.any() else np.full(len(i), np.inf)
+        if not self.search.limited.any():
+            return np.full(len(i), np.inf)
+        ruled_out = (self.search.parts.beliefs.least[i] > budget).any(axis=1)
+        return np.where(ruled_out, -np.inf, self._at(0, i, budget))
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         if not self.search.limited.any():

@@ -18,7 +18,6 @@ from .evidence import NONE, Evidence
 from .levels import UP, closed_levels
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
-_ROOM = 1000  # levels that are made for budgets that are met
 _DEEPEST = 4  # rays upon rays
 
 
@@ -29,7 +28,6 @@ class Trace(NamedTuple):
     mode: IntArray  # [E]
     budget: FloatArray  # [E, K]
     covers: dict[tuple[int, int, int, tuple[int, ...]], None]
-    depth: IntArray  # [E] steps from the root
     known: FloatArray  # [E] bounds of the search
     steps: dict[tuple[int, int, int], None]  # modes, points and actions that are followed
 
@@ -37,14 +35,24 @@ class Trace(NamedTuple):
 class Tracer:
     """Follows what a bound rests on."""
 
-    def __init__(self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float) -> None:
+    def __init__(
+        self,
+        model: CPOMDP,
+        evidence: Evidence,
+        class_of: IntArray,
+        tol: float,
+        least: float,
+        room: int,
+        lifts: bool,
+    ) -> None:
         self.model, self.e, self.class_of, self.tol = model, evidence, class_of, tol
         self.floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
         for k in range(model.n_costs):
             np.minimum.at(self.floor[k], class_of, model.cost[k])
+        self.idle: BoolArray = self.floor[:, np.unique(class_of)].max(axis=(1, 2), initial=0.0) == 0  # [K]
         self.growth = growth_of_twins(model) * (1 + 1e-14)
         self.cap = self.model.cost.max(axis=(1, 2), initial=0.0) * lasting(self.model)
-        self.seen: dict[tuple[Any, ...], int] = {}  # entries, and how deep they are
+        self.seen: dict[tuple[Any, ...], None] = {}  # entries
         self.covers: dict[tuple[int, int, int, tuple[int, ...]], None] = {}
         self.steps: dict[tuple[int, int, int], None] = {}
         self.depth = 0
@@ -52,7 +60,8 @@ class Tracer:
             closed_levels(grid[grid >= least * limit], float(limit), float(beta))
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
-        self.room = [_ROOM if len(grid) > 1 else 0 for grid in self.e.grid]
+        self.lifts = lifts
+        self.room = [room if len(grid) > 1 else 0 for grid in self.e.grid]
         self.pending: list[tuple[int, IntArray, FloatArray]] = []
 
     def run(self, root: int, mode: int, budget: FloatArray, most: int) -> Trace:
@@ -63,30 +72,34 @@ class Tracer:
             layer, self.pending = self.pending, []
             self.depth += 1
             self.lift = self.tol * self.model.fade * self.model.discount ** (-self.depth / 2)
-            for mode in sorted({part[0] for part in layer}):
-                self._expand(mode, *(np.concatenate([p[i] for p in layer if p[0] == mode]) for i in (1, 2)))
+            for m in sorted({part[0] for part in layer}):
+                self._expand(m, *(np.concatenate([p[i] for p in layer if p[0] == m]) for i in (1, 2)))
             self.slack /= self.model.discount
         keys = list(self.seen)
         budgets = np.array([key[2:] for key in keys], dtype=np.float64).reshape(len(keys), self.model.n_costs)
-        point, mode = np.array([k[0] for k in keys]), np.array([k[1] for k in keys])
+        point, modes = np.array([k[0] for k in keys]), np.array([k[1] for k in keys])
         known = np.full(len(keys), np.inf)
-        for m in np.unique(mode).tolist():
-            known[mode == m] = self._known(m, point[mode == m], budgets[mode == m])
-        return Trace(point, mode, budgets, self.covers, np.array(list(self.seen.values())), known, self.steps)
+        for m in np.unique(modes).tolist():
+            known[modes == m] = self._known(m, point[modes == m], budgets[modes == m])
+        return Trace(point, modes, budgets, self.covers, known, self.steps)
 
     def _known(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         if mode != EXACT:
-            return self.e.relaxed_at(mode, point, budget)
+            return self._relaxed_at(mode, point, budget)
         known = self.e.exact_at(point, budget)
         for j in self._relaxations(1.0):
-            known = np.minimum(known, self.e.relaxed_at(j, point, budget) + self._allowance(j, budget))
+            known = np.minimum(known, self._relaxed_at(j, point, budget) + self._allowance(j, budget))
         return known
+
+    def _relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of the search on relaxation j; a budget that it never spends counts for nothing."""
+        return self.e.relaxed_at(j, i, np.where(self.idle, 0.0, budget))
 
     def _lifted(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         """The largest budgets with which the bound is hardly higher: many budgets become one."""
 
         def known(of: FloatArray) -> FloatArray:
-            return self.e.exact_at(point, of) if mode == EXACT else self.e.relaxed_at(mode, point, of)
+            return self.e.exact_at(point, of) if mode == EXACT else self._relaxed_at(mode, point, of)
 
         most = known(budget) + self.lift
         most = np.where(np.isfinite(most), most, -np.inf)
@@ -103,13 +116,15 @@ class Tracer:
         return lifted
 
     def _push(self, mode: int, point: IntArray, budget: FloatArray) -> None:
-        if self.depth:
+        if mode != EXACT:
+            budget = np.where(self.idle, np.inf, budget)
+        if self.depth and self.lifts:
             budget = self._lifted(mode, point, budget)
         fresh = []
         for n, key in enumerate(zip(point.tolist(), *budget.T.tolist(), strict=True)):
             entry = (key[0], mode, *key[1:])
             if entry not in self.seen:
-                self.seen[entry] = self.depth
+                self.seen[entry] = None
                 fresh.append(n)
         if fresh:
             self.pending.append((mode, point[fresh], budget[fresh]))
@@ -117,8 +132,8 @@ class Tracer:
     def _round(self, budget: FloatArray) -> FloatArray:
         """Budgets rounded up to levels; the first few that are met become levels of their own."""
         rounded = budget.copy()
-        for k, values in enumerate(self.levels):
-            d = budget[:, k]
+        for k in range(len(self.levels)):
+            values, d = self.levels[k], budget[:, k]
             above = values[np.searchsorted(values, d)]
             far = np.unique(d[above > d * (1 + _SAME)])
             if far.size and self.room[k] > 0:
@@ -145,7 +160,7 @@ class Tracer:
         return bound
 
     def _allowance(self, j: int, budget: FloatArray) -> FloatArray:
-        return np.minimum(budget, self.cap) @ self.e.tables[j].weights[1:]
+        return np.asarray(np.minimum(budget, self.cap) @ self.e.tables[j].weights[1:])
 
     def _relaxations(self, mu: float) -> list[int]:
         return [j for j, table in enumerate(self.e.tables) if table.weights[0] == mu]
@@ -165,16 +180,16 @@ class Tracer:
             hint = np.min([self._table(j, rows, budget) + self._allowance(j, budget)[:, None] for j in ways], axis=0)
             known = self.e.exact_at(point, budget)
             for j in ways:
-                relaxed = self.e.relaxed_at(j, point, budget) + self._allowance(j, budget)
+                relaxed = self._relaxed_at(j, point, budget) + self._allowance(j, budget)
                 best = relaxed <= known
                 known = np.minimum(known, relaxed)
                 if best.any():
                     self._push(j, point[best], budget[best])
             # What a relaxation bounds as low needs no step of its own, but one may bound it still lower.
         else:
-            hint, known = self._table(mode, rows, budget), self.e.relaxed_at(mode, point, budget)
+            hint, known = self._table(mode, rows, budget), self._relaxed_at(mode, point, budget)
         for a in range(self.model.n_actions):
-            need = able[:, a] & (self.e.graph.count[point, a] > 0) & (hint[:, a] > known + self.slack)
+            need = able[:, a] & (self.e.graph.degree[point, a] > 0) & (hint[:, a] > known + self.slack)
             at = np.flatnonzero(need)
             if at.size:
                 self.steps.update(dict.fromkeys((mode, i, a) for i in point[at].tolist()))
@@ -183,7 +198,7 @@ class Tracer:
 
     def _follow(self, mode: int, point: IntArray, budget: FloatArray, a: int) -> None:
         g = self.e.graph
-        count = g.count[point, a]
+        count = g.degree[point, a]
         owner = np.repeat(np.arange(len(point)), count)
         edge = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + g.first[point, a][owner]
         goes_on = ~self._is_over(g.edge_child[edge].astype(np.int64))
@@ -215,7 +230,7 @@ class Tracer:
 
     def _relaxed(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         """Bounds of relaxation j, by rays too."""
-        found = self.e.relaxed_at(j, i, budget)
+        found = self._relaxed_at(j, i, budget)
         rayed = np.flatnonzero(self.e.graph.base[i] != NONE)
         if rayed.size:
             weighed = self._by_ray(j, i[rayed], budget[rayed])
@@ -223,15 +238,15 @@ class Tracer:
         return found
 
     def _by_ray(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        weight = self.e.info["weight"][i]
+        weight = self.e.graph.weight[i]
         ends = []
         for end in (self.e.graph.base[i], self.e.graph.tip[i]):
-            known = self.e.relaxed_at(j, end, budget)
+            known = self._relaxed_at(j, end, budget)
             bare = ~np.isfinite(known)
             if bare.any():
                 known[bare] = self._table(j, self.e.beliefs(end[bare]), budget[bare]).max(axis=1)
             ends.append(known)
-        return weight * ends[0] + (1 - weight) * ends[1]
+        return np.asarray(weight * ends[0] + (1 - weight) * ends[1])
 
     def _mix(self, j: int, point: IntArray, a: int, obs: IntArray, child: IntArray, budget: FloatArray) -> None:
         """Cover what follows by itself or the ends of its ray, whichever is bounded lower, and go on there."""
@@ -240,7 +255,7 @@ class Tracer:
         targets = [[c] for c in child.tolist()]
         members, owner = child.copy(), np.arange(len(child))
         for _ in range(_DEEPEST):
-            known = self.e.relaxed_at(j, members, budget[owner])
+            known = self._relaxed_at(j, members, budget[owner])
             rayed = self.e.graph.base[members] != NONE
             split = np.zeros(len(members), dtype=np.bool_)
             at = np.flatnonzero(rayed)
@@ -256,6 +271,6 @@ class Tracer:
             members = np.array([m for t in targets for m in t], dtype=np.int64)
         for p, o, t in zip(point.tolist(), obs.tolist(), targets, strict=True):
             self.covers[p, a, o, tuple(t)] = None
-        known = np.isfinite(self.e.relaxed_at(j, members, budget[owner]))
+        known = np.isfinite(self._relaxed_at(j, members, budget[owner]))
         if known.any():
             self._push(j, members[known], budget[owner[known]])

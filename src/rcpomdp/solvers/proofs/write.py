@@ -17,9 +17,9 @@ from ...bounds.fib import fib_vectors
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
-from ...verification.check_proof import check_proof
 from ...verification.inequalities import Followers, Inequalities, lasting
 from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+from ...verification.proof_check import check_proof
 from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
 from ..result import ITERATION_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
@@ -28,6 +28,9 @@ from .trace import Trace, Tracer
 
 _MOST_ENTRIES = 2_000_000
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
+_FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
+_ROOM = 100  # levels that are made for budgets that are met, times that
+_FEW_ENTRIES = 20_000  # up to which it is tried again
 _SHARE = 0.05  # of a gap that is open, that the proof may lose
 _SETTLED = 0.05  # share of epsilon that inequalities may fail by in all
 
@@ -42,7 +45,9 @@ def check_provable(model: CPOMDP) -> None:
 def with_proof(model: CPOMDP, found: Result, criterion: str, epsilon: float) -> Result:
     """A result with a proof; its upper bound is what that proves, unless it is of something else."""
     gap = found.gap if np.isfinite(found.gap) else 0.0
-    proof = prove(model, found.evidence, criterion, max(epsilon, _SHARE * gap), found.upper)
+    lose = max(epsilon, _SHARE * gap)
+    goal = found.lower + epsilon if found.status == OPTIMAL else found.upper + lose / 4
+    proof = prove(model, found.evidence, criterion, lose, goal)
     found = replace(found, proof=proof, evidence=None)
     if found.objective != "reward" or not np.isfinite(min(found.upper, proof.upper)):
         return found
@@ -54,8 +59,8 @@ def with_proof(model: CPOMDP, found: Result, criterion: str, epsilon: float) -> 
     return replace(found, upper=proof.upper, status=status)
 
 
-def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, target: float) -> Proof:
-    """A proof of the upper bound that a search has found; it need not be below `target`.
+def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: float) -> Proof:
+    """A proof of the upper bound that a search has found; it need not be below `goal`.
 
     Parameters
     ----------
@@ -63,7 +68,7 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, target: fl
     epsilon : what the bound may lose
     """
     known = evidence.of(search)
-    if target == -np.inf and criterion == EVERY_HISTORY:
+    if goal == -np.inf and criterion == EVERY_HISTORY:
         proof = _clash(model)
         if proof is not None:
             return proof
@@ -73,11 +78,21 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, target: fl
     budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
     span = float(known.tables[0].value.max() - known.tables[0].value.min())
-    tracer = Tracer(model, known, class_of, epsilon / 4, min(1e-3, 0.05 * epsilon / max(span, 1e-300)))
-    trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
-    proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
-    return settled(model, proof, steps, trace.known[::-1], _SETTLED * epsilon, target)
+    best = None
+    for finer in _FINER:
+        lost = epsilon / finer
+        coarse = finer == _FINER[0]
+        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), _ROOM * finer, coarse)
+        trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
+        proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
+        proof = settled(model, proof, steps, trace.known[::-1], _SETTLED * epsilon, goal)
+        if best is None or proof.upper < best.upper:
+            best = proof
+        if best.upper <= goal or len(trace.point) > _FEW_ENTRIES:
+            break
+    assert best is not None
+    return best
 
 
 def _limited(model: CPOMDP) -> list[int]:
@@ -107,9 +122,8 @@ def _weighed(model: CPOMDP, weights: FloatArray) -> evidence.Table:
 
 def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Proof:
     """A proof that rests on tables alone."""
-    none = Trace(
-        *(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros((0, model.n_costs)), {}, np.zeros(0), np.zeros(0), {}
-    )
+    nothing = np.zeros(0, dtype=np.int64)
+    none = Trace(nothing, nothing, np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
     root = sp.csr_array(model.initial_belief[None])
     known = _Tables(tables, root)
     objective = np.eye(1, 1 + model.n_costs)[0]
@@ -226,10 +240,10 @@ class _Values(Inequalities):
         return self.proof._replace(entry_value=np.where(none, 0.0, self.value))
 
 
-def settled(model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, target: float) -> Proof:
+def settled(model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, goal: float) -> Proof:
     """The proof with values such that what fails adds up to `least`, from what the search knows.
 
-    Values are raised until the inequalities hold. If the bound is then above `target`, they are lowered as far as these
+    Values are raised until the inequalities hold. If the bound is then above `goal`, they are lowered as far as these
     allow: the search may have known less at a belief than what follows from the others.
     """
     q = _Values(model, proof, steps)
@@ -241,7 +255,7 @@ def settled(model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, le
         q.value[at] = np.where(steps[at], np.minimum(hints, known[at, None]), hints)
         q.settle(mode, at, least / lasting(model), up=True)
     found = check_proof(model, q.finished())
-    if found.upper > target + least:
+    if found.upper > goal:
         for mode, at in modes:
             q.hint[at] = hints = q.hints(mode, at)
             q.value[at] = np.minimum(q.value[at], hints)

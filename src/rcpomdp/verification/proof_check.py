@@ -1,7 +1,7 @@
 """A second opinion on an upper bound: whether the inequalities of a proof hold, and what they prove.
 
-If every inequality holds but for e, then tables and entries of relaxations are too low by at most ``x = e/(1−γ)``, and
-exact entries, which rest on them, by at most x more (`docs/theory.md`). Rounding is part of e: no sum has more than
+If every inequality holds but for e, then tables and entries of relaxations are too low by at most ``x = e + e/(1−γ)``,
+and exact entries, which rest on them, by at most x more (`docs/theory.md`). Rounding is part of e: no sum has more than
 ``2S + O`` terms, and the largest number is M. So nothing is refused for a small fault, but what is proven rises by it.
 """
 
@@ -76,7 +76,7 @@ def check_proof(model: CPOMDP, proof: Proof) -> ProofCheck:
     (True, 10.0)
     """
     q = Inequalities(model, proof)
-    steps = lasting(model)
+    steps = 1 + lasting(model)
     allowed = _rounding(q)
     worst = max((*_tables(q), *_entries(q, range(len(proof.weights)))), key=lambda fault: fault.excess)
     q.doubt = doubt = (max(worst.excess, 0.0) + allowed) * steps
