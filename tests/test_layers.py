@@ -20,7 +20,7 @@ BASE = {"_types", "errors", "tolerance", "_json_values", "_processes", "_plugins
 ON_MODELS = BASE | {"kernels", "model", "views.notebook"}
 ON_POLICIES = ON_MODELS | {"bounds", "lp", "policies"}
 EVERYTHING_ELSE = ON_POLICIES | {
-    *("evaluation", "simulation", "verification", "solvers", "io", "problems", "gym"),
+    *("evaluation", "simulation", "verification", "compression", "solvers", "io", "problems", "gym"),
     *("views.drawing", "views.explorer", "views.rendering", "_live"),
 }
 
@@ -44,6 +44,7 @@ LAYERS = {
     "evaluation": ON_POLICIES,
     "simulation": ON_POLICIES,
     "verification": BASE | {"model", "policies", "views.notebook"},  # a second opinion: no solver, kernel or evaluation
+    "compression": BASE | {"model", "policies", "verification"},
     "io": ON_POLICIES,
     "solvers": ON_POLICIES | {"evaluation", "simulation", "_live"},
     "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},

@@ -369,7 +369,7 @@ class CPOMDP:
         return self._with_terms(arrays=arrays, step_limit=limit)
 
     def with_horizon(self, horizon: int) -> CPOMDP:
-        """The same process, over after so many steps; its states are pairs (state, steps taken).
+        """The same process, over after so many steps in place of any that it had; its states are (state, steps taken).
 
         The time is known, as it follows from the history, so that policies need no clock but what they observe.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -341,6 +341,12 @@ class PlanSetPolicy:
         """A node in words."""
         kind = "guide" if self.is_guide[node] else "plan" if self.domain[node] >= 0 else "belief node"
         return f"{kind} {node}"
+
+    def compressed(self, model: CPOMDP, loss: float = 0.0, time_limit: float = 60.0) -> PlanSetPolicy:
+        """A set of fewer plans of which no less is proven but for `loss`, verified; `rc.compress` tells more of it."""
+        from ..compression import compress  # it stands on policies and on their verification
+
+        return cast(PlanSetPolicy, compress(model, self, loss, time_limit).policy)
 
     def batches(self, states: Sequence[PlanSetState], model: CPOMDP) -> list[Batch]:
         """One batch of all runs, which have not begun; through the protocol if it is another model's, as elsewhere."""

@@ -15,6 +15,7 @@ from .._types import FloatArray
 from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import Policy
+from ..verification.proof import Proof
 from ..views import notebook
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
@@ -85,6 +86,8 @@ class Result:
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
     model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
+    proof: Proof | None = field(default=None, repr=False)  # of the upper bound, if one was asked for
+    evidence: Any = field(default=None, repr=False)  # the search, while a proof may be asked for
 
     @classmethod
     def of_search(

@@ -34,7 +34,7 @@ class Fault(Exception):  # noqa: N818 - it is what is wrong with a plan set, not
     """A fault of a plan set, in one sentence."""
 
 
-class Proof(NamedTuple):
+class Proven(NamedTuple):
     """Bounds that are proven for a plan set."""
 
     reward: float  # that it earns at least
@@ -43,7 +43,7 @@ class Proof(NamedTuple):
     beliefs: int  # nodes that were walked
 
 
-def prove(model: CPOMDP, policy: PlanSetPolicy) -> Proof:
+def prove(model: CPOMDP, policy: PlanSetPolicy) -> Proven:
     """Prove bounds for a plan set; one that breaks its promises raises a `Fault`."""
     return _Check(model, policy).proof()
 
@@ -65,7 +65,7 @@ class _Check:
         self.blurred = 0.0  # relative error of the beliefs of belief nodes
         self.walked = 0
 
-    def proof(self) -> Proof:
+    def proof(self) -> Proven:
         """Make all checks, one after another."""
         policy, start = self.policy, self.policy.start
         self._check_size()
@@ -84,7 +84,7 @@ class _Check:
             which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
             raise Fault(f"the policy may spend {most[k]:.9g}{which}, and {self.model.budget[k]:.9g} is the budget")
         lowered = self.e / self.model.fade
-        return Proof(promised - lowered, lowered, most, self.walked)
+        return Proven(promised - lowered, lowered, most, self.walked)
 
     def _check_size(self) -> None:
         """Refuse values beyond what any policy earns or loses: their rounding would hide all other faults."""

@@ -117,6 +117,8 @@ def verification(shown: Verification) -> str:
         if told:
             rows.append((which, told))
     rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    if shown.unchecked:
+        rows.append(("not checked", ", ".join(shown.unchecked)))
     if shown.note is not None:
         rows.append(("note", shown.note))
     if shown.problem is not None:

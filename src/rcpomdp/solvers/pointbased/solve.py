@@ -91,6 +91,7 @@ def solve_noisy(
         needed=search.needed,
         visits=int(search.parts.counts["visits"][0]),
         standard_error=earns.error,
+        evidence=search,
     )
 
 
