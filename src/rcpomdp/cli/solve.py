@@ -18,6 +18,8 @@ from .common import (
     announce_compilation,
     app,
     complain,
+    complete_problem,
+    complete_solver,
     hint_at_costly_ends,
     say,
 )
@@ -32,8 +34,13 @@ if TYPE_CHECKING:
 
 @app.command("solve")
 def _solve(
-    problem: Annotated[str, typer.Argument(help="Name of a problem, or a model file (.pomdp, .pomdpx).")],
-    solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
+    problem: Annotated[
+        str,
+        typer.Argument(help="Name of a problem, or a model file (.pomdp, .pomdpx).", autocompletion=complete_problem),
+    ],
+    solver: Annotated[
+        str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.", autocompletion=complete_solver)
+    ] = None,
     param: Parameters = None,
     budget: Budgets = None,
     cost: Annotated[
