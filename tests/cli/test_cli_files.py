@@ -101,11 +101,11 @@ def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
         (("convert", "tigre", "x.pomdp"), "unknown problem 'tigre'; did you mean 'tiger'?"),
         (
             ("solve", TIGER, "-p", "discount=0.5"),
-            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+            f"model file {TIGER!r} takes no parameter 'discount', only added_costs, cost_discount, step_limit, horizon",
         ),
         (
             ("info", TIGER, "-p", "discount=0.5"),
-            f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
+            f"model file {TIGER!r} takes no parameter 'discount', only added_costs, cost_discount, step_limit, horizon",
         ),
         (("solve", TIGER, "-p", "horizon=3", "--horizon", "4"), "parameter 'horizon' is given twice"),
         (("solve", TIGER, "--budget", "1", "--budget", "2"), "budget has length 2, but the model has 1 cost"),
@@ -144,3 +144,37 @@ def test_a_cost_without_end_is_told(run, here: Path) -> None:
         "rcpomdp: cost is infinite, shown as '-': it is not discounted, and the policy spends it for ever: "
         "sarsop does not look at budgets\n"
     )
+
+
+def test_long_lists_are_folded_in_tables_alone(run, tmp_path: Path) -> None:
+    path = tmp_path / "many.pomdp"
+    rc.save_model(path, rc.problems.make("patrol"))
+    table, told = run("check", str(path)).out, json.loads(run("check", str(path), "--json").out)
+    assert "… (48 in all)" in table
+    assert len(told["observations"]) == 48
+
+
+def test_render_takes_a_policy_file_as_its_siblings_do(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = rc.problems.make("ce")
+    rc.save_policy("p.rcp", rc.policies.blind(model, "tunnel-B"), model)
+    assert run("render", "p.rcp").out.startswith("p.gif: 1 step of ce by p.rcp")
+    assert Path("p.gif").exists()
+    rc.save_model("ce.pomdp", model)
+    assert run("render", "p.rcp", "--problem", "ce.pomdp", "--out", "q.png").code == 0
+    for words, said in (
+        (("render",), "there is no policy to render; give a policy file, or --policy"),
+        (("render", "ce", "--policy", "random"), "policy 'random' is no file that the picture could be put beside"),
+        (("render", "ce", "--policy", "p.rcp", "--problem", "ce"), "the problem is given twice"),
+    ):
+        ran = run(*words)
+        assert ran.code == 2
+        assert said in ran.err
+
+
+def test_names_are_completed() -> None:
+    from rcpomdp.cli import common
+
+    assert common.complete_problem("tu") == ["tunnels"]
+    assert common.complete_solver("cg") == ["cgcp", "cgcp-cl"]
+    assert common.complete_suite("paper")[:2] == ["paper", "paper-main"]

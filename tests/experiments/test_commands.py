@@ -255,3 +255,24 @@ def test_an_empty_answer_is_no_error(run, tmp_path: Path) -> None:
     RunStore(tmp_path / "empty.db", create=True).close()
     assert run("runs", "--store", str(tmp_path / "empty.db"), "--json") == (0, "[]\n", "")
     assert run("runs", "--store", str(tmp_path / "empty.db"), "--export", "csv")[0] == 0
+
+
+def test_paper_means_all_of_its_suites_and_how_long_it_takes_is_foretold(
+    run, tmp_path: Path, pretended: list[Pretended]
+) -> None:
+    words = ("reproduce", "paper", "--only", "tunnels*CGCP", "--store", str(tmp_path / "runs.db"), "--workers", "2")
+    code, out, err = run(*words, "--time-limit", "60", "--step-time", "1", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert set(told) == {name for name in suites.members("paper") if told.get(name)} > {"paper-extended"}
+    first = err.splitlines()[0]
+    assert " to run, at most " in first
+    assert first.endswith(" of 2 processes; --time-limit and --step-time make it less")
+    assert "were done before" in err  # the figure's are those of the table
+    assert run("reproduce", "paper", "--only", "nothing", "--store", str(tmp_path / "runs.db"))[0] == 2
+
+
+def test_the_longest_that_cells_take_counts_what_policies_think() -> None:
+    plain, thinking = cell(), cell(options={"step_time": 2.0})
+    assert suites.longest([plain]) == plain.time_limit
+    assert suites.longest([thinking]) == thinking.time_limit + 2.0 * thinking.runs * thinking.steps

@@ -151,7 +151,7 @@ def test_the_command_line_adds_costs_and_remembers_them(tmp_path: Path, run, mon
     )
     ran = run("solve", "plain.pomdp", "--cost", "ears: listen : * 1", "--budget", "2", "--out", "p.rcp", "--json")
     assert ran.code == 0, ran.err
-    assert rc.policy_info("p.rcp")["problem"]["parameters"] == {"costs": ["ears: listen : * 1"]}
+    assert rc.policy_info("p.rcp")["problem"]["parameters"] == {"added_costs": ["ears: listen : * 1"]}
     assert run("verify", "p.rcp").code == 0
 
 

@@ -124,7 +124,11 @@ def test_listing_imports_neither_builders_nor_numerics():
     [
         ("tigre", {}, "unknown problem 'tigre'; did you mean 'tiger'?"),
         ("cheese_maze", {}, "unknown problem 'cheese_maze'; did you mean 'cheese-maze'?"),
-        ("zzz", {}, "unknown problem 'zzz'"),
+        (
+            "zzz",
+            {},
+            "unknown problem 'zzz'; `rcpomdp problems` lists those there are, and files end in .pomdp or .pomdpx",
+        ),
         (
             "tunnels",
             {"p_corect": 0.8},
@@ -134,7 +138,7 @@ def test_listing_imports_neither_builders_nor_numerics():
             "tunnels",
             {"zzz": 0.8},
             "problem 'tunnels' has no parameter 'zzz' (known: p_correct, back_cost, budget, discount, "
-            "map, cost_discount, step_limit, horizon)",
+            "map, added_costs, cost_discount, step_limit, horizon)",
         ),
         (
             "tunnels",

@@ -226,3 +226,9 @@ def test_plug_ins_are_found_by_installed_packages(tmp_path) -> None:
     assert "spelunk (plug-in cavers): As sarsop\n" in done.stdout
     assert "lost (plug-in cavers): unusable: solver 'lost' cannot be loaded" in done.stdout
     assert "hello" not in done.stdout
+
+
+def test_typed_options_are_those_that_solvers_have() -> None:
+    from rcpomdp.solvers import Options
+
+    assert set(Options.__annotations__) == {option for solver in SOLVERS.values() for option in solver.options}

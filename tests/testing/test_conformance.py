@@ -13,6 +13,7 @@ import pytest
 
 import rcpomdp as rc
 from rcpomdp.solvers import SOLVERS, Result, TracePoint
+from rcpomdp.solvers.sarsop import sarsop
 from rcpomdp.testing import check_solver
 
 SLACK = 15  # seconds, for a busy machine
@@ -310,7 +311,7 @@ def test_a_broken_rule_is_caught_and_named(name: str) -> None:
 
 def is_caught(sentence: str, solver: Any, **options: Any) -> None:
     with pytest.raises(AssertionError) as error:
-        check_solver(solver, ["tiger"], slack=SLACK, **options)
+        check_solver(solver, ["tiger"], slack=SLACK, stop_at_first=True, **options)
     told = str(error.value)
     assert sentence in told
     assert told.startswith("solver '")
@@ -586,3 +587,18 @@ def test_a_name_or_a_function_and_models_or_names() -> None:
     check_solver("sarsop", [rc.problems.make("ce")], hard=rc.problems.make("hallway"), slack=SLACK)
     with pytest.raises(rc.InputError, match="unknown solver 'sarsopp'"):
         check_solver("sarsopp")
+
+
+def test_all_broken_rules_are_told_at_once() -> None:
+    def wrong(model, *, time_limit=None, progress=None):
+        """Boasts of its bounds, and keeps quiet while it searches."""
+        found = sarsop(model, epsilon=0.1, time_limit=time_limit)
+        return replace(found, lower=found.upper + 5, upper=found.upper + 6)
+
+    with pytest.raises(AssertionError) as error:
+        check_solver(wrong, ["tiger"], hard="tiger", slack=SLACK, budgets=False)
+    lines = str(error.value).splitlines()
+    assert len(lines) == len(set(lines)) > 1
+    assert all(line.startswith("solver 'wrong' on ") for line in lines)
+    assert any("calls progress now and then" in line for line in lines)
+    assert any("bound" in line for line in lines)

@@ -117,7 +117,7 @@ def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
 
 def model(problem: str, param: list[str] | None, budget: list[str] | None, costs: list[str] | None = None) -> CPOMDP:
     """The model of a problem or a model file, with further costs and under a budget if they are given."""
-    made = _made(problem, parameters(param) | ({"costs": costs} if costs else {}))
+    made = _made(problem, parameters(param) | ({"added_costs": costs} if costs else {}))
     if budget and not made.n_costs:
         raise InputError(
             f"{problem!r} has no costs that a budget could limit; add one by --cost 'NAME: ACTION : STATE VALUE', by "

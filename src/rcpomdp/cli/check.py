@@ -27,7 +27,7 @@ def _check(
     hint_at_costly_ends(model)
     facts = {
         "model_file": file,
-        "name": model.name,
+        "name": model.title,
         **model_facts(model),
         "unreachable_states": _unreachable(model),
         "unseen_observations": [str(label) for label in _unseen(model)],

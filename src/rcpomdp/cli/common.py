@@ -28,8 +28,34 @@ Budgets = Annotated[
     list[str] | None,
     typer.Option("--budget", metavar="NUMBER", help="Budget in place of the problem's; once per cost, inf: unlimited."),
 ]
+
+
+def complete_problem(begun: str) -> list[str]:
+    """Names of problems that begin so, and whatever the shell finds of files."""
+    from .. import problems
+
+    return [name for name in problems.names() if name.startswith(begun)]
+
+
+def complete_solver(begun: str) -> list[str]:
+    """Names of solvers that begin so."""
+    from ..solvers import registry
+
+    return [name for name in registry.names() if name.startswith(begun)]
+
+
+def complete_suite(begun: str) -> list[str]:
+    """Names of suites that begin so."""
+    from ..experiments import suites
+
+    return [name for name in ["paper", *suites.names()] if name.startswith(begun)]
+
+
 ProblemOfFile = Annotated[
-    str | None, typer.Option("--problem", help="Name of a problem, or a model file; the policy file's own.")
+    str | None,
+    typer.Option(
+        "--problem", help="Name of a problem, or a model file; the policy file's own.", autocompletion=complete_problem
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

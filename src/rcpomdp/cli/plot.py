@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .common import AsJson, app, tell
+from .common import AsJson, app, complete_suite, tell
 from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
 
 @app.command("plot")
 def _plot(
-    suite: Annotated[str, typer.Argument(help="Name of a suite.")],
+    suite: Annotated[str, typer.Argument(help="Name of a suite.", autocompletion=complete_suite)],
     out: Annotated[str, typer.Option(metavar="FOLDER", help="Where to; made if it is not there.")],
     store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
     form: Annotated[str, typer.Option("--format", metavar="svg|png", help="As what.")] = "svg",

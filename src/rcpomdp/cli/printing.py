@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..model import CPOMDP
     from ..verification import Verification
 
+_LONG, _SHOWN = 24, 12  # names in a list from which on it is cut, and those that are left
 PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
 
 
@@ -145,10 +146,24 @@ def class_facts(model: CPOMDP) -> dict[str, Any]:
     }
 
 
+def _folded(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts whose long lists of names are cut, with how many there are.
+
+    >>> _folded({"actions": ["a"] * 30})["actions"][-1]
+    '… (30 in all)'
+    """
+    return {
+        key: [*value[:_SHOWN], f"… ({len(value):,} in all)"]
+        if isinstance(value, list) and len(value) > _LONG and all(isinstance(item, str) for item in value)
+        else value
+        for key, value in facts.items()
+    }
+
+
 def facts_table(facts: dict[str, Any]) -> Table:
-    """A problem's facts, one a row."""
+    """A problem's facts, one a row; long lists are cut."""
     table = _pairs()
-    for key, value in facts.items():
+    for key, value in _folded(facts).items():
         if key == "costs":
             for cost in value:
                 about = f"budget {text(cost['budget']) if cost['budget'] is not None else 'unlimited'}"

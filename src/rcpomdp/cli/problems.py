@@ -50,7 +50,7 @@ def _info(
     if is_model_file(what):
         model = arguments.model(what, param, None)
         announce_compilation()
-        about = {"model_file": what, "name": model.name}
+        about = {"model_file": what, "name": model.title}
         facts = {**about, **model_facts(model), **class_facts(model), "fingerprint": model.fingerprint}
     elif what.endswith(".rcp") or (os.path.isfile(what) and what not in problems.names()):
         from ..io import policy_info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -9,15 +10,30 @@ import typer
 from ..errors import InputError
 from ..model.validation import count
 from . import arguments
-from .common import AsJson, Budgets, Parameters, announce_compilation, app, tell
+from .common import AsJson, Budgets, Parameters, ProblemOfFile, announce_compilation, app, complete_problem, tell
 from .printing import print_json
 
 
 @app.command("render")
 def _render(
-    policy: Annotated[str, typer.Option("--policy", help="Path of a policy file, or blind:ACTION, random, qmdp, fib.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="run.gif, a frame a step; or run.png, all of them at once.")],
-    problem: Annotated[str | None, typer.Argument(help="Name of a problem; a policy file may name its own.")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A policy file; or, with --policy, the name of a problem or a model file.",
+            autocompletion=complete_problem,
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="Path of a policy file, or blind:ACTION, random, qmdp, fib.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="run.gif, a frame a step, or run.png, all at once; by default a .gif beside FILE."
+        ),
+    ] = None,
+    of: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
     steps: Annotated[int, typer.Option(help="Most steps of the run.")] = 20,
@@ -30,6 +46,16 @@ def _render(
     from ..views.rendering.film import check
     from .named_policies import from_name, is_path
 
+    if what is not None and of is not None and policy is not None:
+        raise InputError("the problem is given twice: before the options, and with --problem")
+    problem = of if policy is None or what is None else what
+    policy = what if policy is None else policy
+    if policy is None:
+        raise InputError("there is no policy to render; give a policy file, or --policy")
+    if out is None:
+        if not is_path(policy):
+            raise InputError(f"policy {policy!r} is no file that the picture could be put beside; give --out")
+        out = os.path.splitext(policy)[0] + ".gif"
     check(out, steps, seed)
     check_writable(out)
     if is_path(policy):

@@ -6,18 +6,19 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
-from .common import FAILED, STOPPED, AsJson, app, complain, say, tell, tell_lines
+from .common import FAILED, STOPPED, AsJson, app, complain, complete_suite, say, tell, tell_lines
 from .printing import print_json
 
 if TYPE_CHECKING:
     from ..experiments.run.pool import Pool
-    from ..experiments.run.record import Cell
+    from ..experiments.run.record import Cell, Record
     from ..experiments.run.store import Asked, RunStore
 
 DEFAULT_STORE = "runs.db"
@@ -25,7 +26,13 @@ DEFAULT_STORE = "runs.db"
 
 @app.command("reproduce")
 def _reproduce(
-    suite: Annotated[str | None, typer.Argument(help="Name of a suite; without it they are listed.")] = None,
+    suite: Annotated[
+        str | None,
+        typer.Argument(
+            help="Name of a suite, or paper: all of the paper's. Without it they are listed.",
+            autocompletion=complete_suite,
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Limit of a solve in place of the suite's.")
     ] = None,
@@ -51,32 +58,85 @@ def _reproduce(
     if suite is None:
         _list(as_json)
         return
-    asked = suites.cells(suite, time_limit, step_time, seeds, only, skip or (), runs)
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     if workers is not None and scheduler is not None:
         raise InputError("workers are those of the scheduler; give --workers or --scheduler, not both")
+    asked = _asked(suite, lambda name: suites.cells(name, time_limit, step_time, seeds, only, skip or (), runs))
+    from ..experiments.run.progress import plural
     from ..experiments.run.store import RunStore, canonical
 
+    code = 0
+    records: dict[str, list[Record]] = {}
     with RunStore(store, create=True) as kept:
-        code = _run(asked, kept, workers, scheduler)
-        wanted = {canonical(cell) for _, cell in asked}
-        records = [record for record in kept.records(suite) if canonical(record.cell) in wanted]
-    from ..experiments.report import formats, tables
+        if len(asked) > 1:
+            _foretell([cell for cells in asked.values() for _, cell in cells], kept, workers, scheduler)
+        for name, cells in asked.items():
+            code = code or _run(cells, kept, workers, scheduler)  # in turn: a later suite finds done what both have
+            wanted = {canonical(cell) for _, cell in cells}
+            records[name] = [record for record in kept.records(name) if canonical(record.cell) in wanted]
+    _show(records, as_json)
+    failed = sum(record.status == "failed" for of_suite in records.values() for record in of_suite)
+    if failed and not code:
+        total = plural(sum(map(len, asked.values())))
+        code = complain(f"{failed} of {total} failed; the same command runs them again", FAILED)
+    raise typer.Exit(code)
+
+
+def _asked(suite: str, cells: Callable[[str], list[Asked]]) -> dict[str, list[Asked]]:
+    """The cells of each suite that a name means; a pattern may leave none of one of them."""
+    from ..experiments import suites
+
+    names = suites.members(suite)
+    found = {}
+    for name in names:
+        try:
+            found[name] = cells(name)
+        except InputError:
+            if name == names[-1] and not found:
+                raise
+    return found
+
+
+def _foretell(cells: list[Cell], store: RunStore, workers: int | None, scheduler: str | None) -> None:
+    """Say how long it can take."""
+    from ..experiments import suites
     from ..experiments.run.progress import plural
+    from ..experiments.run.store import canonical
+
+    done = {canonical(cell) for cell in store.finished(cells)}
+    left = list({canonical(cell): cell for cell in cells if canonical(cell) not in done}.values())
+    number = 1 if scheduler is not None else workers or len(os.sched_getaffinity(0))
+    at_once = "one process" if number == 1 else f"{number} processes"
+    longest = _duration(suites.longest(left) / number)
+    say(f"{plural(len(left))} to run, at most {longest} of {at_once}; --time-limit and --step-time make it less")
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> _duration(50), _duration(7200), _duration(400000)
+    ('1 min', '2 h', '4.6 days')
+    """
+    if seconds < 90 * 60:
+        return f"{max(1, round(seconds / 60))} min"
+    return f"{seconds / 3600:.3g} h" if seconds < 48 * 3600 else f"{seconds / 86400:.2g} days"
+
+
+def _show(records: dict[str, list[Record]], as_json: bool) -> None:
+    """A table for each suite; in JSON by name, if there are several."""
+    from ..experiments.report import formats, tables
 
     if as_json:
-        print_json(tables.data(records))
-    elif records:
-        shown = tables.table(records)
+        told = {name: tables.data(of_suite) for name, of_suite in records.items()}
+        print_json(told if len(told) > 1 else next(iter(told.values())))
+        return
+    for of_suite in filter(None, records.values()):
+        shown = tables.table(of_suite)
         if sys.stdout.isatty():
             formats.print_rich(shown)
         else:
             tell_lines(formats.rich_text(shown))
-    failed = sum(record.status == "failed" for record in records)
-    if failed and not code:
-        code = complain(f"{failed} of {plural(len(asked))} failed; the same command runs them again", FAILED)
-    raise typer.Exit(code)
 
 
 def _list(as_json: bool) -> None:

@@ -9,7 +9,18 @@ import typer
 
 from ..errors import InputError
 from . import arguments
-from .common import STOPPED, AsJson, Budgets, Parameters, announce_compilation, app, complain, say, tell
+from .common import (
+    STOPPED,
+    AsJson,
+    Budgets,
+    Parameters,
+    announce_compilation,
+    app,
+    complain,
+    complete_problem,
+    say,
+    tell,
+)
 from .printing import first_steps, print_json, progress_bar, simulation_table, stdout, text
 
 
@@ -20,7 +31,11 @@ def _simulate(
     ],
     problem: Annotated[
         str | None,
-        typer.Option("--problem", help="Name of a problem, or a model file; a policy file may name its own."),
+        typer.Option(
+            "--problem",
+            help="Name of a problem, or a model file; a policy file may name its own.",
+            autocompletion=complete_problem,
+        ),
     ] = None,
     param: Parameters = None,
     budget: Budgets = None,

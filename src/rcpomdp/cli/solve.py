@@ -12,29 +12,36 @@ from ..errors import InputError
 from . import arguments
 from .common import (
     FAILED,
-    INFEASIBLE,
-    STOPPED,
     AsJson,
     Budgets,
     Parameters,
     announce_compilation,
     app,
     complain,
+    complete_problem,
+    complete_solver,
     hint_at_costly_ends,
     say,
     tell,
 )
+from .judgement import judge, unproven
 from .printing import budget_facts, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
     from ..solvers import Result, Solver
+    from ..verification.proof import Proof
 
 
 @app.command("solve")
 def _solve(
-    problem: Annotated[str, typer.Argument(help="Name of a problem, or a model file (.pomdp, .pomdpx).")],
-    solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
+    problem: Annotated[
+        str,
+        typer.Argument(help="Name of a problem, or a model file (.pomdp, .pomdpx).", autocompletion=complete_problem),
+    ],
+    solver: Annotated[
+        str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.", autocompletion=complete_solver)
+    ] = None,
     param: Parameters = None,
     budget: Budgets = None,
     cost: Annotated[
@@ -90,24 +97,12 @@ def _solve(
     model = arguments.model(problem, param, budget, cost)
     hint_at_costly_ends(model)
     announce_compilation()
-    from ..io.atomic import check_writable
-    from ..io.policy.file import check_ending
     from ..solvers import registry, solve
 
     if memory_limit is not None and not memory_limit > 0:
         raise InputError(f"the memory limit must be above 0 GB, not {memory_limit:g}")
     chosen = registry.get(solver or registry.DEFAULT)
-    if out is not None:
-        if chosen.online:
-            raise InputError(
-                f"the policy of {chosen.name} solves while it runs, and cannot be saved; simulate it with --runs"
-            )
-        check_ending(out)
-        check_writable(out)
-    if proof is not None:
-        if "proof" not in chosen.options:
-            raise InputError(f"{chosen.name} writes no proofs; arcs, sarsop and cgcp do")
-        check_writable(proof)
+    _check_files(chosen, out, proof)
     flags = {
         "proof": True if proof is not None else None,
         "variant": variant,
@@ -122,25 +117,10 @@ def _solve(
     result = solve(model, chosen.name, **options)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary |= budget_facts(model)
-    unsaved: list[str] = []
-    if out is not None:
-        try:
-            result.save(out, model)
-        except (InputError, OSError) as error:  # what was found is shown all the same
-            unsaved.append(f"the policy is not saved: {error}")
-        else:
-            say(f"policy saved to {out}{_unproven(result, model)}")
+    unsaved = None if out is None else _save(result, model, out)
     if proof is not None and result.proof is not None:
-        from ..io import save_proof
-
-        try:
-            save_proof(proof, result.proof, model, {"name": problem, "parameters": arguments.parameters(param)})
-        except (InputError, OSError) as error:
-            unsaved.append(f"the proof is not saved: {error}")
-        else:
-            told = "that no policy keeps the budget" if result.proof.upper == -math.inf else f"{result.proof.upper:.9g}"
-            say(f"proof of {told} saved to {proof}")
         summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
+        unsaved = _save_proof(result.proof, model, proof) or unsaved
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -155,74 +135,48 @@ def _solve(
             tell("")
             tell(f"{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
-    code = _judge(result, model, chosen)
-    for reason in unsaved:
-        code = complain(reason, FAILED)
+    code = judge(result, model, chosen)
+    if unsaved is not None:
+        code = complain(unsaved, FAILED)
     raise typer.Exit(code)
 
 
-def _unproven(result: Result, model: CPOMDP) -> str:
-    """What a saved policy does not promise."""
-    if result.k is not None and result.lower > -math.inf:
-        return f"; it keeps the budget at histories shorter than {result.k} alone"
-    return "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
+def _check_files(solver: Solver, out: str | None, proof: str | None) -> None:
+    """Refuse files that could not be written in the end."""
+    from ..io.atomic import check_writable
+    from ..io.policy.file import check_ending
 
-
-def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
-    """Say what a result leaves to be desired, and return the exit code."""
-    from ..solvers import Criterion
-    from ..solvers.advice import advice
-
-    if result.admissible is None:
-        why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
-        for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
-            if cost == math.inf:
-                say(f"{name} is infinite, shown as '-': it is not discounted, and the policy spends it for ever{why}")
-            elif cost > limit:
-                say(f"{name} {cost:.6g} is above its budget{why}")
-    elif not result.admissible and result.status != "infeasible":
-        steps = f", only for {result.horizon} steps" if result.horizon else ""
-        say(f"the policy is not proven to keep the budget in every history{steps}")
-    if result.status in ("optimal", "converged"):
-        return 0
-    if result.status == "infeasible":
-        needs = [
-            f"{name} {model.budget[k]:.6g} is given"
-            + (f", at least {result.needed[k]:.9g} is needed" if result.needed is not None else "")
-            + (
-                f", {result.suffices[k]:.9g} suffices"
-                if result.suffices is not None and math.isfinite(result.suffices[k])
-                else ""
+    if out is not None:
+        if solver.online:
+            raise InputError(
+                f"the policy of {solver.name} solves while it runs, and cannot be saved; simulate it with --runs"
             )
-            + (f", at most {model.step_limit[k]:.6g} a step" if math.isfinite(model.step_limit[k]) else "")
-            for k, name in enumerate(model.costs)
-        ]
-        where = "in expectation" if result.admissible is None else "in every history"
-        if result.k is not None and result.k > 1:
-            where = f"at every history shorter than {result.k}"
-        together = result.needed is not None and (result.needed <= model.spending_limit).all()
-        budget = "the budgets together" if together and model.n_costs > 1 else "the budget"
-        budget += " and the limits of steps" if model.has_step_limits else ""
-        return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)
-    if result.lower == -math.inf and result.upper == math.inf:
-        found = f"there is a policy, but {result.solver} gives no bounds"
-    elif result.lower == -math.inf and _claims_no_lower_bound(result, model, solver):
-        found = (
-            f"there is a policy, but {result.solver} claims no lower bound; none is worth more than {result.upper:.6g}"
-        )
-    elif result.lower == -math.inf:
-        found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
-    else:
-        found = f"the gap is {result.gap:.3g}" + ("" if result.epsilon is None else f", above {result.epsilon:g}")
-    complain(f"{result.status}: {found}", STOPPED)
-    for sentence in advice(result, shell=True):
-        say(sentence)
-    return STOPPED
+        check_ending(out)
+        check_writable(out)
+    if proof is not None:
+        if "proof" not in solver.options:
+            raise InputError(f"{solver.name} writes no proofs; arcs, sarsop and cgcp do")
+        check_writable(proof)
 
 
-def _claims_no_lower_bound(result: Result, model: CPOMDP, solver: Solver) -> bool:
-    """True if there is no lower bound though the policy keeps the budget as the solver means it: none is claimed."""
-    from ..solvers import Criterion
+def _save(result: Result, model: CPOMDP, out: str) -> str | None:
+    """Save the policy; why it could not be, for what was found is shown all the same."""
+    try:
+        result.save(out, model)
+    except (InputError, OSError) as error:
+        return f"the policy is not saved: {error}"
+    say(f"policy saved to {out}{unproven(result, model)}")
+    return None
 
-    is_within = bool((result.cost <= model.spending_limit).all())
-    return solver.criterion is Criterion.NO_BUDGET or (result.admissible is not False and is_within)
+
+def _save_proof(proof: Proof, model: CPOMDP, path: str) -> str | None:
+    """Save the proof; why it could not be."""
+    from ..io import save_proof
+
+    try:
+        save_proof(path, proof, model, model.source)
+    except (InputError, OSError) as error:
+        return f"the proof is not saved: {error}"
+    told = "that no policy keeps the budget" if proof.upper == -math.inf else f"{proof.upper:.9g}"
+    say(f"proof of {told} saved to {path}")
+    return None

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .common import AsJson, app, say, tell_lines
+from .common import AsJson, app, complete_suite, say, tell_lines
 from .printing import print_json
 from .reproduce import DEFAULT_STORE
 
 
 @app.command("table")
 def _table(
-    suite: Annotated[str, typer.Argument(help="Name of a suite.")],
+    suite: Annotated[str, typer.Argument(help="Name of a suite.", autocompletion=complete_suite)],
     store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
     form: Annotated[str, typer.Option("--format", metavar="rich|markdown|latex|csv|html", help="As what.")] = "rich",
     layout: Annotated[

@@ -131,6 +131,24 @@ def get(name: str) -> Suite:
     return SUITES[name]
 
 
+def members(name: str) -> list[str]:
+    """The suites that a name means: itself, or of "paper" all of the paper's.
+
+    >>> members("paper"), members("smoke")
+    (['paper-main', 'paper-extended', 'paper-unconstrained', 'paper-figure'], ['smoke'])
+    """
+    return [suite for suite in SUITES if suite.startswith("paper-")] if name == "paper" else [name]
+
+
+def longest(cells: Sequence[Cell]) -> float:
+    """Seconds that cells can take of one process: their limits, and what policies that search think in their runs."""
+    thinks = ("step_time", "act_time")
+    return sum(
+        cell.time_limit + cell.runs * cell.steps * sum(cell.options.get(option) or 0.0 for option in thinks)
+        for cell in cells
+    )
+
+
 def cells(
     name: str,
     time_limit: float | None = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "rcpomdp.problems"
 REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
-TERMS = ("costs", "cost_discount", "step_limit", "horizon")  # parameters of every model, whoever built it
+TERMS = ("added_costs", "cost_discount", "step_limit", "horizon")  # parameters of every model, whoever built it
 
 
 class Parameter(NamedTuple):
@@ -130,8 +130,8 @@ class Problem:
 
 def with_terms(model: CPOMDP, terms: Mapping[str, Any]) -> CPOMDP:
     """A model with some of `TERMS`."""
-    if "costs" in terms:
-        model = model.with_costs(terms["costs"])
+    if "added_costs" in terms:
+        model = model.with_costs(terms["added_costs"])
     if "cost_discount" in terms:
         model = model.with_cost_discount(terms["cost_discount"])
     if "step_limit" in terms:

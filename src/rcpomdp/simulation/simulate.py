@@ -196,7 +196,7 @@ class Simulation:
         }
 
     def __repr__(self) -> str:
-        name = self.model.name or "model"
+        name = self.model.title or "model"
         costs = ", ".join(
             f"{label} {c.mean:.4g} ± {c.se:.2g}" for label, c in zip(self.model.costs, self.cost, strict=True)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,15 +14,16 @@ from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import registry
 from .folding import folded, unfolded
+from .options import Options
 from .registry import DEFAULT, SOLVERS, Criterion, Solver, declare, register
 from .result import Result, TracePoint
 
-__all__ = ["SOLVERS", "Criterion", "Result", "Solver", "TracePoint", "declare", "register", "solve"]
+__all__ = ["SOLVERS", "Criterion", "Options", "Result", "Solver", "TracePoint", "declare", "register", "solve"]
 
 _HELD = (NoneType, bool, int, float, str, list, tuple, Mapping, np.ndarray, np.generic)  # by a policy file
 
 
-def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
+def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> Result:
     """Run a solver by name; `rcpomdp solvers` lists them.
 
     Options are the solver's own. Of all that are built in: ``epsilon=1e-3``, the absolute gap to stop at;
@@ -38,26 +39,27 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     chosen = registry.get(solver)
     known = chosen.options
-    progress = options.pop("progress", None)
+    given: dict[str, Any] = dict(options)
+    progress = given.pop("progress", None)
     is_live = progress if isinstance(progress, bool) else None
     if progress is not None and is_live is None:
-        options["progress"] = progress
-    for option in options:
+        given["progress"] = progress
+    for option in given:
         if option not in known:
             raise InputError(f"solver {solver!r} has no option {option!r}{did_you_mean(option, known)}")
     known_kind = _of_known_kind(model, chosen)
     if is_live is not False:
         announce_compilation()
-    with live_bounds(solver, False if "progress" in options else is_live) as shown:
-        told = options if shown is None or "progress" not in known else {"progress": shown} | options
+    with live_bounds(solver, False if "progress" in given else is_live) as shown:
+        told = given if shown is None or "progress" not in known else {"progress": shown} | given
         result = chosen.run(known_kind, **told)
     if not isinstance(result, Result):
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
     if known_kind is not model:
         result = unfolded(result, model)
     logger.info("%r", result)
-    held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
-    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held, model=model)
+    held = {key: value for key, value in given.items() if key != "progress" and isinstance(value, _HELD)}
+    return replace(result, epsilon=given.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 
 
 def _of_known_kind(model: CPOMDP, solver: Solver) -> CPOMDP:

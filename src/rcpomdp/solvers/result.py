@@ -85,9 +85,9 @@ class Result:
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
+    model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
     proof: Proof | None = field(default=None, repr=False)  # of the upper bound, if one was asked for
     evidence: Any = field(default=None, repr=False)  # the search, while a proof may be asked for
-    model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
 
     @classmethod
     def of_search(

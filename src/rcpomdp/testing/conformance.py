@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -37,9 +37,10 @@ def check_solver(
     slack: float = 5.0,
     online: bool | None = None,
     budgets: bool | None = None,
+    stop_at_first: bool = False,
     **options: Any,
 ) -> None:
-    """Check that a solver keeps the rules; the first that it breaks is an AssertionError of one sentence.
+    """Check that a solver keeps the rules; those that it breaks are an AssertionError, a sentence a line.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ def check_solver(
         start from; unless given, as the solver declares
     budgets : whether its bounds are on the optimum with budgets, in every history or in expectation; unless given, of
         every solver but those that declare the criterion "none"
+    stop_at_first : whether to stop at the first rule that is broken
     options : of the solver, in each of its runs
     """
     traits: registry.Traits
@@ -66,20 +68,28 @@ def check_solver(
         options,
         traits.online if online is None else online,
         traits.criterion is not registry.Criterion.NO_BUDGET if budgets is None else budgets,
+        stop_at_first,
     )
     check.takes_its_options(_OPTIONS)
     if isinstance(solver, str) and solver in registry.SOLVERS:
         check.takes_its_options(_NONSENSE)
         check.refuses_nonsense(models.two_costs())
-    check.hurries(models.made(hard), time_limit, slack)  # the first run may compile, and is not timed
-    check.stops_when_interrupted(models.made(hard))
+    with check.going_on():
+        check.hurries(models.made(hard), time_limit, slack)  # the first run may compile, and is not timed
+    with check.going_on():
+        check.stops_when_interrupted(models.made(hard))
     for problem in problems:
-        model = models.made(problem)
-        result = check.solves(model)
-        check.repeats(model, result)
-        check.heeds_other_budgets(model, result)
+        with check.going_on():
+            model = models.made(problem)
+            result = check.solves(model)
+            with check.going_on():
+                check.repeats(model, result)
+            check.heeds_other_budgets(model, result)
     for model in (models.infeasible(), models.two_costs(), models.no_costs()):
-        check.solves(model)
+        with check.going_on():
+            check.solves(model)
+    if check.broken:
+        raise AssertionError("\n".join(dict.fromkeys(check.broken)))
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,18 @@ class _Check:
     options: dict[str, Any]
     online: bool
     budgets: bool
+    stop_at_first: bool
+    broken: list[str] = field(default_factory=list)  # rules, a sentence each
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Note a rule that is broken within, and go on behind it."""
+        try:
+            yield
+        except AssertionError as error:
+            if self.stop_at_first or not isinstance(error.__cause__, RuleError):
+                raise
+            self.broken.append(str(error))
 
     @contextmanager
     def on(self, model: CPOMDP | None) -> Iterator[None]:
@@ -142,8 +164,10 @@ class _Check:
         with self.on(model):
             form.is_well_formed(model, result)
             conduct.acts(model, result.policy, repeats=small or not self.online)
+        with self.going_on(), self.on(model):
             optimum = enclosed(model, self.budgets) if small else enclosed_at_once(model)
             truth.has_true_bounds(model, result, self.options.get("epsilon", EPSILON), optimum)
+        with self.on(model):
             truth.is_possible(model, result)
             if self.online and result.admissible is not True:
                 return  # its figures are of another policy, and it promises nothing

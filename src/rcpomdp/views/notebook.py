@@ -60,7 +60,7 @@ def model(shown: CPOMDP) -> str:
                 f"at most {cost.max():.6g} a step",
             )
         )
-    return table(f"CPOMDP {shown.name}".rstrip(), rows)
+    return table(f"CPOMDP {shown.title}".rstrip(), rows)
 
 
 def result(shown: Result) -> str:
@@ -102,7 +102,7 @@ def simulation(shown: Simulation) -> str:
         about = f"of runs overspend though they need not; {shown.undecided_rate.mean:.4g} undecided"
         rows.append(("deliberate rate", _estimate(shown.deliberate_rate), about))
     rows.append(("length", _estimate(shown.length), f"of at most {shown.steps:,} steps"))
-    return table(f"{shown.runs:,} runs of {shown.model.name or 'a model'}, seed {shown.seed}", rows)
+    return table(f"{shown.runs:,} runs of {shown.model.title or 'a model'}, seed {shown.seed}", rows)
 
 
 def verification(shown: Verification) -> str:

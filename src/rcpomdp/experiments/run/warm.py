@@ -58,7 +58,8 @@ def _run_all() -> None:
     model = problems.make("ce")
     quiet: dict[str, Any] = {"time_limit": _LIMIT, "progress": False}
     for name, solver in SOLVERS.items():
-        for options in [{"variant": variant} for variant in solver.variants] or [{}]:
+        variants: list[dict[str, Any]] = [{"variant": variant} for variant in solver.variants]
+        for options in variants or [{}]:
             result = solve(model, name, **quiet, **options)
             simulate(model, result.policy, runs=2)
     solve(problems.make("tiger"), "cgcp", **quiet, epsilon=_GAP, iterations=3)  # several multipliers in turn

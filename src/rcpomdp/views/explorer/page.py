@@ -96,7 +96,7 @@ def page(
     beliefs.judge()
     data = {
         "model": {
-            "name": model.name,
+            "name": model.title,
             "size": [model.n_states, model.n_actions, model.n_observations],
             "discount": model.discount,
             "costDiscount": model.cost_discount.tolist(),
@@ -120,7 +120,7 @@ def page(
         "version": __version__,
     }
     return Page(
-        _html(model.name or "policy", data),
+        _html(model.title or "policy", data),
         [len(graph) for graph in graphs],
         all(graph.complete for graph in graphs),
         [any(one_draw for _, _, one_draw in side["draws"]) for side in shown],

@@ -88,7 +88,7 @@ def _tell(axes: Axes, model: CPOMDP, step: Step) -> None:
         _write(axes.text, 0, y + 0.048, said, size, _INK, room=1)
 
     when = f"step {step.time}"
-    _write(axes.text, 0, 0.02, model.name or "a model", 10, _FAINT, room=0.94 - _width(axes, when, 10))
+    _write(axes.text, 0, 0.02, model.title or "a model", 10, _FAINT, room=0.94 - _width(axes, when, 10))
     _write(axes.text, 1, 0.02, when, 10, _FAINT, ha="right")
     line(0.09, "observed", "–" if step.observation is None else _name(model.observations[step.observation]))
     ended = bool(model.terminal[step.belief.states].all())
