@@ -36,6 +36,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parents[1] / "benchmarks"))
 import numpy as np
 
 from oracle import CLOSED, Array, Model, Search, draw
+from rcpomdp.experiments.run.warm import load_kernels
 
 SOLVERS: dict[str, dict[str, Any]] = {
     "arcs": {},
@@ -211,7 +212,8 @@ def main() -> None:
     seeds = range(given.first, given.first + given.models)
     findings: list[Finding] = []
     n = len(seeds)
-    with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(given.workers, context, initializer=load_kernels) as pool:
         for found in pool.map(examine, seeds, [given.seconds] * n, [given.nodes] * n, [given.each] * n):
             findings += found
             for finding in found:

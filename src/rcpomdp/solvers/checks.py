@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 
-_LARGEST = 1e100  # of a total, and the inverse of the least one that is no rounding
+_LARGEST = 1e100  # of a total
+_LEAST = 1e-305  # below are numbers with fewer digits
 
 
 def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, progress: Any) -> None:
@@ -41,7 +42,7 @@ def check_totals(model: CPOMDP) -> None:
     with np.errstate(over="ignore"):
         if not (largest / model.fade < _LARGEST).all():
             raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    if ((largest > 0) & (largest < 1 / _LARGEST)).any():
+    if ((largest > 0) & (largest < _LEAST)).any():
         raise InputError("rewards or costs are too small: count them in another unit, in which the largest is near 1")
 
 
