@@ -136,7 +136,7 @@ def examine(seed: int, seconds: float, nodes: int, each: int) -> list[Finding]:
             faults += [] if checked.verified else [f"not verified: {checked.problem}"]
         if name in ("cgcp", "cgcp-cl", "exp-gradient") or solver == "arcs k=1":
             faults += [f"wrong upper bound: {r.upper} below {expected}"] if r.upper < expected - room else []
-        closed = r.status == "infeasible" or r.upper - r.lower <= CLOSED * (1 + 1e-9)
+        closed = r.status == "infeasible" or bool(r.upper - r.lower <= CLOSED * (1 + 1e-9))
         found.append(Finding(seed, solver, *_kind(model), r.status, closed, tuple(faults)))
     return found
 

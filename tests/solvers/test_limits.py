@@ -164,6 +164,9 @@ def test_rewards_of_no_size_to_compute_with_are_refused(name: str, scale: float)
         transition=[[[1.0]]] * 2, observation=[[[1.0]]] * 2, reward=[[scale, 0.0]], cost=[[scale, 0.0]],
         initial_belief=[1.0], discount=0.5, budget=scale,
     )  # fmt: skip
+    if scale == 1e155 and name in ("arcs", "sarsop"):  # which solve no linear programs
+        assert rc.solve(model, name).upper >= scale
+        return
     with pytest.raises(rc.InputError, match="too large|too small"):
         rc.solve(model, name)
 

@@ -33,7 +33,7 @@ from ...tolerance import spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, check_totals, is_number
+from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, is_number
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
@@ -78,7 +78,7 @@ def cgcp_cl(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     if not is_number(step_time) or not step_time > 0:
         raise InputError(f"the time for a step must be above 0, not {step_time!r}")
-    check_totals(model)
+    check_totals(model, LARGEST_OF_PROGRAMS)
     unconstrained.load_kernels()
     clock = Clock(step_time if time_limit is None else time_limit).watch()
     graph_search = _graph_search(model, memory_limit)

@@ -34,7 +34,7 @@ from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import check_common, check_totals, check_whole
+from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
@@ -80,7 +80,7 @@ def cgcp(
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
-    check_totals(model)
+    check_totals(model, LARGEST_OF_PROGRAMS)
     unconstrained.load_kernels()
     clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)

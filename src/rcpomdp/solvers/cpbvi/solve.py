@@ -33,7 +33,7 @@ from ...bounds.blind import blind_vectors
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..checks import check_common, check_totals, check_whole
+from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..policy_value import worth
@@ -119,7 +119,7 @@ def _run(
 ) -> Result:
     check_whole(beliefs, "beliefs", 1)
     check_whole(iterations, "iterations", 1)
-    check_totals(model)
+    check_totals(model, LARGEST_OF_PROGRAMS)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     clock = Clock(time_limit).watch()
     seconds = _SHARE * time_limit if time_limit is not None else np.inf
