@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/cpomdp.py
 	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/explorer.py
+	$(BIN)/python benchmarks/small.py
 
 # Recreated from nothing if a first attempt was cut short: the mark is made last.
 $(READY): pyproject.toml constraints.txt

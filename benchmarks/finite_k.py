@@ -43,7 +43,7 @@ class Row(NamedTuple):
 def measure(problem: str, budget: float, k: int | None, seconds: float) -> Row:
     model = rc.problems.make(problem).with_budget(budget)
     r = rc.solve(model, "arcs", k=k, time_limit=seconds)
-    verified = rc.verify(model, r.policy, r.claims(model), horizon=k).verified
+    verified = rc.verify(model, r.policy, r.claims(model), k=k).verified
     lots = getattr(r.policy, "n_lots", 1 if len(getattr(r.policy, "weights", ())) > 1 else 0)
     took = r.seconds + r.setup_seconds
     return Row(problem, k, r.lower, r.upper, took, r.tree_nodes, lots, verified, r.status)

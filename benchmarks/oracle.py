@@ -2,14 +2,9 @@
 
     python benchmarks/oracle.py [--models 10000] [--seconds 10] [--from SEED] [--workers 2] [--nodes 20000] [--kinds]
 
-Model and budget are functions of the seed; with ``--kinds`` costs have discounts of their own, from γ to 1, steps have
-limits, and the process may be over after one to six steps, then also with γ = 1. A node of the brute force is a belief
-and what was spent on the way to it, in the root's units: ``W' = W + β^t C(b, a)``; equal nodes of one depth are one.
-Those that matter most to the bounds at the root are expanded first. At a leaf at most the fast informed bound of ``R −
-λC`` and λ times what is left can be had, for the best of some λ, and nothing if the least expected cost exceeds the
-budget; at least what the best of some policies over supports earns that surely keeps it. Whatever spends the budget but
-for rounding (1e-12 of it) must be allowed, and whatever spends 1e-8 of it more must not: a budget of 0 allows free
-actions alone.
+Model and budget are functions of the seed (`random_models`). The optimum under a budget at every history is bounded by
+a search over beliefs and what was spent (`brute_force`), that for a finite k by trees of actions whose leaves are
+linear programs (`lotteries`).
 
 What is counted: bounds that contradict the brute force's, "infeasible" where a policy keeps the budget, policies where
 none does, policies that `verify` does not confirm, errors, and models that the brute force closes and ARCS does not.
@@ -25,440 +20,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import product
 from typing import Any, NamedTuple
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
 import numpy as np  # noqa: E402 - the number of threads is read when NumPy is loaded
-from numpy.typing import NDArray  # noqa: E402 - likewise
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from brute_force import Model, Search  # noqa: E402 - likewise
+from lotteries import Trees  # noqa: E402 - likewise
+from random_models import draw  # noqa: E402 - likewise
 
-DISCOUNTS = (0.5, 0.75, 0.9, 0.95, 0.99)
-BUDGETS = ("zero", "least", "below", "share", "unlimited")
-BUDGET_CHANCES = (0.15, 0.2, 0.1, 0.5, 0.05)
-ALLOWED, FORBIDDEN = 1 + 1e-12, 1 + 1e-8  # factors on the budget
-PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # λ in units of the spread of rewards by the largest cost
 CLOSED = 1e-3  # a gap that counts as none: the solver's own default
-SAME = 1e-11  # probabilities and shares of the budget that differ by less are one
-SWEEPS = 3000
-ROUNDS = 400
-FEW, AT_ONCE = 4, 50  # nodes whose successors are expanded without a backup, and for how many steps
-
-
-class Model(NamedTuple):
-    """Dense arrays, a start, a discount and a budget."""
-
-    T: Array  # [A, S, S]
-    Z: Array  # [A, S, O]
-    R: Array  # [S, A]
-    C: Array  # [K, S, A]
-    start: Array  # [S]
-    discount: float
-    budget: Array  # [K]
-    beta: Array  # [K] discount of each cost
-    step_limit: Array  # [K] the most that a step may cost
-    horizon: int  # steps until it is over; 0: it never is
-    kind: str  # how the budget and the costs were drawn
-
-    @property
-    def sizes(self) -> str:
-        """States, actions, observations and costs."""
-        return f"{self.R.shape[0]}/{self.R.shape[1]}/{self.Z.shape[2]}/{len(self.C)}"
-
-
-# Random models
-
-
-def draw(seed: int, kinds: bool = False) -> Model:
-    """The model of a seed; with `kinds` one whose costs count in ways of their own."""
-    rng = np.random.default_rng(seed)
-    n, m, o = int(rng.integers(2, 7)), int(rng.integers(2, 5)), int(rng.integers(1, 5))
-    k = int(rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15]))
-    place = np.zeros(n, dtype=np.int64)  # what is seen of a state without error
-    if rng.random() < 0.3 and n >= 4 and o >= 2:
-        place = np.arange(n) % 2
-    T, Z = np.zeros((m, n, n)), np.zeros((m, n, o))
-    density, sure = float(rng.choice([1.0, 0.6, 0.3])), float(rng.choice([0.0, 0.3, 1.0], p=[0.5, 0.4, 0.1]))
-    for a, s in product(range(m), range(n)):
-        T[a, s] = _row(rng, n, density, sure)
-        seen = np.flatnonzero(np.arange(o) % 2 == place[s]) if place.any() else np.arange(o)
-        Z[a, s, seen] = _row(rng, len(seen), density, sure)
-        if rng.random() < 0.2:
-            Z[a, s] = Z[a, np.flatnonzero(place == place[s])[0]]
-    R = rng.integers(-5, 6, (n, m)) * rng.choice([1.0, 0.37], (n, m))
-    varying = rng.random() < 0.6
-    nothing = float(rng.choice([0.0, 0.2, 0.5]))
-    C = rng.choice([1.0, 2.0, 0.31], (k, n if varying else 2, m))
-    C[rng.random(C.shape) < nothing] = 0.0
-    if not varying:
-        C = C[:, place]
-    free = rng.random() < 0.5
-    if free:
-        C[:, :, rng.integers(m)] = 0.0
-    if rng.random() < 0.25:
-        end = int(rng.integers(n))
-        T[:, end], R[end], C[:, end] = np.eye(n)[end], 0.0, 0.0
-        place[end] = -1  # costs vary where it is not seen
-    start = np.zeros(n)
-    support = rng.permutation(n)[: rng.integers(1, n + 1)]
-    start[support] = _simplex(rng, len(support))
-    if rng.random() < 0.3:  # costs that are the same but for rounding
-        C = C * (1 + rng.integers(-1, 2, C.shape) * 2.0**-52)
-    gamma = float(rng.choice(DISCOUNTS))
-    none = np.full(k, np.inf)
-    model = Model(T, Z, R, C, start, gamma, none, np.full(k, gamma), none, 0, "")
-    if kinds:
-        model = _of_a_kind(rng, model)
-    chosen = str(rng.choice(BUDGETS, p=BUDGET_CHANCES))
-    kind = ", ".join([f"{chosen} budget", "varying" if varying else "class-wide", "free" if free else "no free action"])
-    return model._replace(budget=_budget(rng, model, chosen), kind=kind)
-
-
-def _of_a_kind(rng: np.random.Generator, model: Model) -> Model:
-    """The model with a horizon, discounts of costs, limits of steps, or several of these."""
-    gamma, k = model.discount, len(model.C)
-    horizon = int(rng.integers(1, 7)) if rng.random() < 0.5 else 0
-    if horizon and rng.random() < 0.4:
-        gamma = 1.0
-    beta = np.array([float(rng.choice([gamma, rng.uniform(gamma, 1), 1.0])) for _ in range(k)])
-    limit = np.full(k, np.inf)
-    if rng.random() < 0.3:
-        limited = rng.random(k) < 0.7
-        limit = np.where(limited, rng.choice([0.0, 0.31, 1.0, 1.3, 2.0, float(rng.uniform(0, 2))], k), np.inf)
-    return model._replace(discount=gamma, beta=beta, step_limit=limit, horizon=horizon)
-
-
-def _row(rng: np.random.Generator, width: int, density: float, sure: float) -> Array:
-    row = np.zeros(width)
-    positive = np.flatnonzero(rng.random(width) < density)
-    if rng.random() < sure or not positive.size:
-        positive = rng.integers(0, width, 1)
-    row[positive] = _simplex(rng, positive.size)
-    return row
-
-
-def _simplex(rng: np.random.Generator, size: int) -> Array:
-    weights = np.ones(size) if rng.random() < 0.2 else rng.exponential(size=size) + 1e-2
-    simplex: Array = weights / weights.sum()
-    return simplex
-
-
-def _budget(rng: np.random.Generator, model: Model, chosen: str) -> Array:
-    """A budget for each cost; "least" is what some policy surely keeps and, where bounds meet, nothing less."""
-    k = len(model.C)
-    if chosen == "zero":
-        return np.where((np.arange(k) == 0) | (rng.random(k) < 0.5), 0.0, rng.uniform(0, 5, k))
-    if chosen == "unlimited":
-        return np.full(k, np.inf)
-    most = model.C.max(axis=(1, 2)) * min(1 / (1 - model.discount) if model.discount < 1 else 10, 10)
-    most = np.where(model.beta > model.discount, 3 * most, most)  # beyond what rewards' discount would let be spent
-    if model.horizon or not np.isfinite(model.step_limit).all() or (model.beta == 1).any():
-        budget: Array = most * rng.uniform(0, 1, k) * (0.5 if chosen == "below" else 1.0)
-        return np.where(rng.random(k) < 0.5, np.ceil(budget), budget)
-    low, high = least_budgets(model)
-    if chosen == "least":
-        # Budgets of costs that are kept apart need not be kept together.
-        return np.append(high[:1], high[1:] * rng.choice([1.0, 1.5, 4.0], k - 1))
-    if chosen == "below":
-        return np.where(np.arange(k) == 0, low * (1 - 1e-6), high * 2 + 1)
-    budget = high + rng.uniform(0, 1, k) * np.maximum(most - high, 0.1)
-    return budget
-
-
-# Starting bounds
-
-
-class Leaves(NamedTuple):
-    """What bounds a node that is not expanded."""
-
-    prices: Array  # [L, K]
-    informed: Array  # [L, A, S] fast informed bound of R − λC
-    least: Array  # [K, S] the least expected cost if the state is known
-    sure: Array  # [P, 2^S, K] what no history of a policy over supports exceeds
-    vector: Array  # [P, 2^S, S] and what it earns
-
-
-def leaves(model: Model) -> Leaves:
-    """All that is needed to bound a node."""
-    n, m = model.R.shape
-    gamma, k = model.discount, len(model.C)
-    joint = np.einsum("ast,ato->aost", model.T, model.Z)  # [A, O, S, S']
-    counted = np.isfinite(model.budget)
-    spread = max(float(np.ptp(model.R)), 1e-9)
-    unit = np.where(counted, spread / np.maximum(model.C.max(axis=(1, 2)), 1e-9), 0.0)
-    directions = [*np.eye(k), np.ones(k)] if k > 1 else [np.ones(1)]
-    prices = np.unique([np.zeros(k), *(p * d * unit for p in PRICES for d in directions)], axis=0)
-    gain = model.R[None] - np.einsum("lk,ksa->lsa", prices, model.C)  # [L, S, A]
-    most = gain.max(axis=(1, 2))
-    most = np.maximum(most, 0.0) * model.horizon if model.horizon else most / (1 - gamma)
-    informed = np.repeat(most[:, None], m * n, axis=1).reshape(-1, m, n)
-    rows = joint.reshape(-1, n)
-    for _ in range(0 if model.horizon else SWEEPS):
-        ahead = (rows @ informed.reshape(-1, n).T).reshape(m, -1, n, len(prices), m).max(axis=4).sum(axis=1)
-        after = np.minimum(informed, gain.transpose(0, 2, 1) + gamma * ahead.transpose(2, 0, 1))
-        done = np.abs(after - informed).max() <= 1e-9 * spread
-        informed = after
-        if done:
-            break
-    least = np.zeros((k, n))
-    for _ in range(0 if model.horizon else SWEEPS):
-        least = (model.C + gamma * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
-    if model.horizon:  # its leaves are expanded until it is over
-        return Leaves(prices, informed, least, np.full((1, 1 << n, k), np.inf), np.zeros((1, 1 << n, n)))
-    sure, vector = _support_policies(model, joint)
-    return Leaves(prices, informed, least, sure, vector)
-
-
-def _support_policies(model: Model, joint: Array) -> tuple[Array, Array]:
-    """One action for ever, and the policies over supports that surely spend the least of each cost and of all."""
-    n, m = model.R.shape
-    gamma, k, masks = model.discount, len(model.C), 1 << n
-    inside = (np.arange(masks)[:, None] >> np.arange(n)) & 1 == 1  # [2^S, S]
-    here = np.where(inside[:, None, :, None], model.C.transpose(2, 1, 0)[None], 0.0).max(axis=2)  # [2^S, A, K]
-    here[(here > model.step_limit).any(axis=2)] = np.inf
-    moves = np.einsum("ms,aost->maot", inside.astype(float), joint) > 0
-    after = moves @ (1 << np.arange(n))  # [2^S, A, O]; 0 where nothing is observed
-    scale = np.where((model.budget > 0) & np.isfinite(model.budget), model.budget, 1.0)
-    policies = [np.full(masks, a) for a in range(m)]
-    for weights in [*np.eye(k), 1 / scale]:
-        cost = np.where(np.isinf(here).any(axis=2), 1e6, np.where(np.isinf(here), 0.0, here) @ weights)
-        value = np.zeros(masks)
-        for _ in range(SWEEPS):
-            q = cost + gamma * value[after].max(axis=2)
-            grown = q.min(axis=1)
-            done = np.abs(grown - value).max() <= 1e-13 * max(1.0, grown.max())
-            value = grown
-            if done:
-                break
-        policies.append(q.argmin(axis=1))
-    every = np.arange(masks)
-    sure, vector = np.zeros((len(policies), masks, k)), np.zeros((len(policies), masks, n))
-    for i, action in enumerate(policies):
-        sure[i] = _sure_cost(here[every, action], after[every, action], model.beta)
-        chain = np.zeros((masks, n, masks, n))
-        for o in range(model.Z.shape[2]):
-            for mask in range(1, masks):
-                chain[mask, :, after[mask, action[mask], o]] += joint[action[mask], o]
-        size = masks * n
-        earned = np.linalg.solve(np.eye(size) - gamma * chain.reshape(size, size), model.R.T[action].ravel())
-        vector[i] = earned.reshape(masks, n)
-    return sure, vector
-
-
-def _sure_cost(here: Array, after: Ints, beta: Array) -> Array:
-    """``w = here + β max_o w``, [2^S, K], from above and zero where no cost can follow."""
-    costly = here > 0
-    for _ in range(len(here) + 1):
-        costly = costly | costly[after].any(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value: Array = np.where(costly, here.max() / (1 - beta), 0.0)
-    for _ in range(SWEEPS):
-        lower = np.where(costly, np.minimum(value, here + beta * value[after].max(axis=1)), 0.0)
-        done = ((value == lower) | (lower >= (1 - 1e-15) * np.where(np.isinf(value), np.inf, value))).all()
-        value = lower
-        if done:
-            break
-    return value
-
-
-def _masks(belief: Array) -> Ints:
-    return np.asarray((belief > 0) @ (1 << np.arange(belief.shape[1])), dtype=np.int64)
-
-
-# Brute force
-
-
-class Search:
-    """Nodes, best first, and bounds on the optimum at the root."""
-
-    def __init__(self, model: Model, most: int) -> None:
-        self.model, self.leaves, self.most = model, leaves(model), most
-        self.allowed, self.forbidden = model.budget * ALLOWED, model.budget * FORBIDDEN
-        self.worst = min(float(model.R.min()), 0.0) * (model.horizon or 1 / (1 - model.discount))
-        self.joint = np.einsum("ast,ato->aost", model.T, model.Z)
-        (n, m), o, k = model.R.shape, model.Z.shape[2], len(model.C)
-        room = most + 1
-        self.belief, self.spent = np.zeros((room, n)), np.zeros((room, k))
-        self.low, self.high = np.zeros(room), np.zeros(room)
-        self.expanded = np.zeros(room, dtype=bool)
-        self.child, self.chance = np.zeros((room, m, o), dtype=np.int64), np.zeros((room, m, o))
-        self.after = np.zeros((room, m, k))
-        self.q_high = np.zeros((room, m))
-        self.used = 0
-        self.layers: list[dict[bytes, int]] = []
-        self._add(0, model.start[None], np.zeros((1, k)))
-
-    @property
-    def gap(self) -> float:
-        """Of the root; 0 if no policy keeps the budget."""
-        return float(self.high[0] - self.low[0]) if self.high[0] > -np.inf else 0.0
-
-    def run(self, epsilon: float) -> tuple[float, float]:
-        """Bounds that are closer than epsilon, or all that there is room for."""
-        for _ in range(ROUNDS):
-            if self.gap <= epsilon or not self._grow(self._leaves_that_matter()):
-                break
-            self._back_up()
-        self._back_up()
-        return float(self.low[0]), float(self.high[0])
-
-    def _grow(self, chosen: dict[int, Ints]) -> bool:
-        """Whether there were leaves by depth to expand, and room; what follows a few alone is expanded at once."""
-        for depth, nodes in chosen.items():
-            for part in np.array_split(nodes, max(1, len(nodes) // 500)):
-                following, at = part, depth
-                for _ in range(AT_ONCE):
-                    children = self._expand(at, following)
-                    if children is None:
-                        return False
-                    following, at = children[self.high[children] > self.low[children]], at + 1
-                    if not 0 < len(following) <= len(part) or len(part) > FEW:
-                        break
-        return bool(chosen)
-
-    def _leaves_that_matter(self) -> dict[int, Ints]:
-        """Leaves by depth that share most in the gap at the root, through actions that may still be best."""
-        gamma, reach = self.model.discount, np.zeros(self.used)
-        reach[0] = 1.0
-        for layer in self.layers:
-            nodes = np.fromiter(layer.values(), dtype=np.int64)
-            nodes = nodes[self.expanded[nodes] & (reach[nodes] > 0)]
-            alive = (self.q_high[nodes] >= self.low[nodes][:, None]) & (self.q_high[nodes] > -np.inf)
-            share = gamma * reach[nodes][:, None, None] * self.chance[nodes] * alive[:, :, None]
-            np.maximum.at(reach, self.child[nodes][share > 0], share[share > 0])
-        worst = self.worst - 1
-        gap = np.where(self.high[: self.used] > -np.inf, self.high[: self.used], worst)
-        gap = gap - np.maximum(self.low[: self.used], worst)
-        score = np.where(self.expanded[: self.used], 0.0, reach * gap)
-        count = max(20, self.used // 4)
-        best = np.argsort(-score)[:count]
-        best = best[score[best] > 0]
-        depth = np.zeros(self.used, dtype=np.int64)
-        for t, layer in enumerate(self.layers):
-            depth[np.fromiter(layer.values(), dtype=np.int64)] = t
-        return {int(t): best[depth[best] == t] for t in np.unique(depth[best])}
-
-    def _expand(self, depth: int, nodes: Ints) -> Ints | None:
-        """The leaves that follow these nodes of one depth; None if there is no room for them."""
-        model, b = self.model, self.belief[nodes]
-        cost = np.einsum("ns,ksa->nak", b, model.C)
-        after = self.spent[nodes][:, None] + model.beta**depth * cost
-        after = np.where(
-            cost <= model.step_limit * ALLOWED, after, np.maximum(after, self.allowed * (1 + 1e-10) + 1e-300)
-        )
-        after = np.where(cost <= model.step_limit * FORBIDDEN, after, np.inf)
-        fits = (after <= self.forbidden).all(axis=2) & np.isfinite(after).all(axis=2)
-        joint = np.einsum("ns,aost->naot", b, self.joint) * fits[:, :, None, None]
-        chance = joint.sum(axis=3)
-        at = np.nonzero(chance)
-        if self.used + len(at[0]) > self.most:
-            return None
-        self.after[nodes], self.chance[nodes], self.expanded[nodes] = after, chance, True
-        following = self._add(depth + 1, joint[at] / chance[at][:, None], after[at[0], at[1]])
-        self.child[nodes[at[0]], at[1], at[2]] = following
-        return np.unique(following[~self.expanded[following]])
-
-    def _add(self, depth: int, belief: Array, spent: Array) -> Ints:
-        """The nodes of these beliefs and spendings; new ones get their bounds as leaves."""
-        if depth == len(self.layers):
-            self.layers.append({})
-        layer = self.layers[depth]
-        counted = np.isfinite(self.model.budget)
-        share = spent[:, counted] / np.where(self.model.budget > 0, self.model.budget, 1.0)[counted]
-        keys = np.round(np.concatenate([belief, share], axis=1) / SAME)
-        keys = np.concatenate([keys, _masks(belief)[:, None]], axis=1)
-        places = np.empty(len(belief), dtype=np.int64)
-        for i, key in enumerate(keys):
-            place = layer.setdefault(key.tobytes(), self.used)
-            if place == self.used:
-                self.belief[place], self.spent[place] = belief[i], spent[i]
-                self.used += 1
-            places[i] = place
-        self._bound(depth, np.unique(places))
-        return places
-
-    def _bound(self, depth: int, nodes: Ints) -> None:
-        """Bounds of leaves."""
-        nodes = nodes[~self.expanded[nodes]]
-        b, spent, weight, found = self.belief[nodes], self.spent[nodes], self.model.beta**depth, self.leaves
-        if self.model.horizon and depth == self.model.horizon:
-            self.low[nodes], self.high[nodes] = 0.0, 0.0
-            self.expanded[nodes] = True
-            return
-        counted = np.isfinite(self.model.budget)
-        left = np.maximum(self.forbidden - spent, 0.0)[:, counted] / weight[counted]
-        high = np.einsum("ns,las->nla", b, found.informed).max(axis=2) + left @ found.prices[:, counted].T
-        needed = spent + weight * (b @ found.least.T) * (1 - 1e-12)
-        # A bound below what every policy earns says that none keeps the budget.
-        possible = (needed <= self.forbidden).all(axis=1) & (high.min(axis=1) >= self.worst - 1e-6)
-        self.high[nodes] = np.where(possible, high.min(axis=1), -np.inf)
-        mask = _masks(b)
-        with np.errstate(invalid="ignore"):  # a weight that has faded away times what is endless
-            sure = spent + weight * found.sure[:, mask]  # [P, n, K]
-        earned = np.einsum("ns,pns->pn", b, found.vector[:, mask])
-        self.low[nodes] = np.where(((sure <= self.allowed) & np.isfinite(sure)).all(axis=2), earned, -np.inf).max(
-            axis=0
-        )
-
-    def _back_up(self) -> None:
-        """``max_a R + γ Σ_o p V`` of all expanded nodes, from the deepest on."""
-        gamma = self.model.discount
-        for depth, layer in reversed(list(enumerate(self.layers))):
-            nodes = np.fromiter(layer.values(), dtype=np.int64)
-            nodes = nodes[self.expanded[nodes]]
-            if self.model.horizon and depth == self.model.horizon:
-                continue  # it is over
-            if not len(nodes):
-                continue
-            child, chance, here = self.child[nodes], self.chance[nodes], self.belief[nodes] @ self.model.R
-
-            def ahead(value: Array, limit: Array, nodes: Ints, child: Ints, chance: Array, here: Array) -> Array:
-                after = np.where(chance > 0, chance, 1.0) * np.where(chance > 0, value[child], 0.0)
-                fits = ((self.after[nodes] <= limit) & np.isfinite(self.after[nodes])).all(axis=2)
-                return np.where(fits, here + gamma * after.sum(axis=2), -np.inf)
-
-            low = ahead(self.low, self.allowed, nodes, child, chance, here)
-            self.q_high[nodes] = ahead(self.high, self.forbidden, nodes, child, chance, here)
-            self.low[nodes] = np.maximum(self.low[nodes], low.max(axis=1))
-            self.high[nodes] = np.minimum(self.high[nodes], self.q_high[nodes].max(axis=1))
-
-
-def least_budgets(model: Model, most: int = 2000) -> tuple[Array, Array]:
-    """Bounds on the least budget that suffices of each cost alone, [K] each, by layers of beliefs."""
-    k = len(model.C)
-    known = leaves(model)
-    joint = np.einsum("ast,ato->aost", model.T, model.Z)
-    layers: list[tuple[Array, Ints, NDArray[np.bool_]]] = []
-    belief, total = model.start[None], 1
-    while len(layers) < 200:
-        reached = np.einsum("ns,aost->naot", belief, joint)
-        chance = reached.sum(axis=3)
-        at = np.nonzero(chance)
-        after = reached[at] / chance[at][:, None]
-        keys = np.concatenate([np.round(after / SAME), _masks(after)[:, None]], axis=1)
-        _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        total += len(first)
-        if total > most:
-            break
-        child = np.zeros(chance.shape, dtype=np.int64)
-        child[at] = number.ravel()
-        layers.append((np.einsum("ns,ksa->nak", belief, model.C), child, chance > 0))
-        belief = after[first]
-    low = belief @ known.least.T * (1 - 1e-12)
-    high = known.sure[:, _masks(belief)].min(axis=0)
-    for cost, child, possible in layers[::-1]:
-        low, high = (
-            (cost + model.beta * np.where(possible[..., None], value[child], 0.0).max(axis=2)).min(axis=1)
-            for value in (low, high)
-        )
-    return low.reshape(-1, k)[0], high.reshape(-1, k)[0]
-
-
-# The comparison
+GRAPH = 0.1  # of the nodes of the brute force: beliefs in a linear program
 
 
 class Finding(NamedTuple):
@@ -466,14 +40,24 @@ class Finding(NamedTuple):
 
     seed: int
     what: str  # sizes and kind of the model
-    faults: tuple[str, ...]
-    closed: bool  # by ARCS
-    closed_by_force: bool
+    k: int  # 0: every history
+    n_costs: int
     low: float  # by brute force
     high: float
-    lower: float  # by ARCS
-    upper: float
-    status: str
+    faults: tuple[str, ...]
+    lower: float = np.nan  # by ARCS
+    upper: float = np.nan
+    status: str = "error"
+
+    @property
+    def closed(self) -> bool:
+        """By ARCS."""
+        return self.status == "infeasible" or self.upper - self.lower <= CLOSED * (1 + 1e-9)
+
+    @property
+    def closed_by_force(self) -> bool:
+        """By brute force, which has no gap if no policy keeps the budget."""
+        return self.high == -np.inf or self.high - self.low <= CLOSED
 
 
 def examine(seed: int, seconds: float, nodes: int, kinds: bool = False) -> Finding:
@@ -481,12 +65,8 @@ def examine(seed: int, seconds: float, nodes: int, kinds: bool = False) -> Findi
     import rcpomdp as rc
 
     model = draw(seed, kinds)
-    search = Search(model, nodes)
-    low, high = search.run(0.1 * CLOSED)
-    closed_by_force = search.gap <= CLOSED
-    what = f"{model.sizes}, γ {model.discount}, {model.kind}, ĉ {', '.join(f'{c:.6g}' for c in model.budget)}"
-    if kinds:
-        what += f", β {model.beta.round(4).tolist()}, steps {model.step_limit.tolist()}, horizon {model.horizon}"
+    low, high = Trees(model, int(GRAPH * nodes)).run() if model.k else Search(model, nodes).run(0.1 * CLOSED)
+    found = Finding(seed, _tell(model, kinds), model.k, len(model.C), low, high, ())
     given = rc.CPOMDP(
         transition=model.T,
         observation=model.Z,
@@ -499,22 +79,31 @@ def examine(seed: int, seconds: float, nodes: int, kinds: bool = False) -> Findi
         step_limit=model.step_limit,
         horizon=model.horizon or None,
     )
+    k = model.k or None
     try:
-        r = rc.solve(given, "arcs", time_limit=seconds)
+        r = rc.solve(given, "arcs", time_limit=seconds, k=k)
     except Exception as error:  # whatever goes wrong is what is looked for
-        fault = f"error: {type(error).__name__}: {error}"
-        return Finding(seed, what, (fault,), False, closed_by_force, low, high, np.nan, np.nan, "error")
-    infeasible = r.status == "infeasible"
-    faults = list(_contradictions(r, low, high, 1e-8 * (1 + float(np.abs(model.R).max()) / given.fade)))
-    if not infeasible and r.lower > -np.inf:
+        return found._replace(faults=(f"error: {type(error).__name__}: {error}",))
+    rounding = 1e-7 if k else 1e-8  # of linear programs, of sums
+    faults = list(_contradictions(r, low, high, rounding * (1 + float(np.abs(model.R).max()) / given.fade)))
+    if r.status != "infeasible" and r.lower > -np.inf:
         try:
-            checked = rc.verify(given, r.policy, r.summary())
+            checked = rc.verify(given, r.policy, r.claims(given) if k else r.summary(), k=k)
             if not checked.verified:
                 faults.append(f"not verified: {checked.problem}")
         except Exception as error:  # likewise
             faults.append(f"verify: {type(error).__name__}: {error}")
-    closed = infeasible or r.gap <= CLOSED * (1 + 1e-9)
-    return Finding(seed, what, tuple(faults), closed, closed_by_force, low, high, r.lower, r.upper, r.status)
+    return found._replace(faults=tuple(faults), lower=r.lower, upper=r.upper, status=r.status)
+
+
+def _tell(model: Model, kinds: bool) -> str:
+    """Sizes and kind."""
+    what = f"{model.sizes}, γ {model.discount}, {model.kind}, ĉ {', '.join(f'{c:.6g}' for c in model.budget)}"
+    if kinds:
+        what += f", k {model.k or '∞'}, β {model.beta.round(4).tolist()}, horizon {model.horizon}"
+    if np.isfinite(model.step_limit).any():
+        what += f", steps {model.step_limit.tolist()}"
+    return what
 
 
 def _contradictions(r: Any, low: float, high: float, tolerance: float) -> Iterator[str]:
@@ -539,6 +128,21 @@ def line(found: Finding) -> str:
     return f"seed {found.seed} ({found.what}): brute force {force}, ARCS {arcs} {found.status}; {excess}"
 
 
+def table(findings: list[Finding]) -> None:
+    """Counts by k and number of costs."""
+    print("   k  costs  models  closed by brute force  by ARCS  infeasible by brute force  by ARCS  faulty")
+    groups = sorted({(f.k or np.inf, f.n_costs) for f in findings})
+    for k, n_costs in [*groups, (None, None)]:
+        group = [f for f in findings if k is None or (f.k or np.inf, f.n_costs) == (k, n_costs)]
+        name = "all" if k is None else "∞" if k == np.inf else str(k)
+        closed, forced = sum(f.closed for f in group), sum(f.closed_by_force for f in group)
+        none, none_by_force = sum(f.status == "infeasible" for f in group), sum(f.high == -np.inf for f in group)
+        print(
+            f"{name:>4s}  {n_costs or '':>5}  {len(group):6,}  {forced:21,}  {closed:7,}"
+            f"  {none_by_force:25,}  {none:7,}  {sum(bool(f.faults) for f in group):6,}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=10_000)
@@ -546,7 +150,7 @@ def main() -> None:
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="SEED", help="the first seed")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--nodes", type=int, default=20_000, help="of the brute force")
-    parser.add_argument("--kinds", action="store_true", help="discounts of costs, limits of steps, horizons")
+    parser.add_argument("--kinds", action="store_true", help="discounts of costs, limits of steps, horizons, finite k")
     given = parser.parse_args()
     findings: list[Finding] = []
     began = time.monotonic()
@@ -565,10 +169,7 @@ def main() -> None:
     kinds = Counter(fault.partition(":")[0].partition(", by")[0] for found in findings for fault in found.faults)
     unclosed = [f for f in findings if f.closed_by_force and not f.closed]
     print(f"models {len(findings):,}, seeds {seeds.start} to {seeds.stop - 1}, {given.seconds:g} s each")
-    closed, closed_by_force = (sum(by) for by in ((f.closed for f in findings), (f.closed_by_force for f in findings)))
-    print(f"closed by brute force {closed_by_force:,}, by ARCS {closed:,}")
-    none, none_by_force = (sum(f.status == "infeasible" for f in findings), sum(f.high == -np.inf for f in findings))
-    print(f"infeasible by brute force {none_by_force:,}, by ARCS {none:,}")
+    table(findings)
     for kind in ("wrong lower bound", "wrong upper bound", "wrong infeasible", "wrong policy", "not verified"):
         print(f"{kind}: {kinds.pop(kind, 0)}")
     for kind, count in sorted(kinds.items()):

@@ -1,8 +1,8 @@
 """What the README and the pages of the documentation show is what happens.
 
 Python blocks are run: those of the README each by itself, those of another page as one script. A ``text`` block right
-after a Python block is what that prints. A console session is run command by command in one folder. Output is compared
-up to a line ``...``.
+after a Python block is what that prints. A console session is run command by command in one folder, where the page's
+script has run before. Output is compared up to a line ``...``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +51,7 @@ def scripts() -> list[tuple[str, list[Block]]]:
     return found
 
 
-SCRIPTS = scripts()
+SCRIPTS = dict(scripts())
 SESSIONS = [
     (str(page.relative_to(ROOT)), fence[2])
     for page in PAGES
@@ -68,26 +70,41 @@ def same(printed: str, shown: str) -> bool:
     return lines == wanted
 
 
-@pytest.mark.parametrize("script", [code for _, code in SCRIPTS], ids=[name for name, _ in SCRIPTS])
-def test_python_blocks_run_and_print_what_is_shown(script: list[Block], tmp_path: Path) -> None:
-    code = "".join(f"{block.code}\nprint({_MARK!r})\n" for block in script)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True
-    )
+Runner = Callable[[str], tuple[Path, subprocess.CompletedProcess[str]]]
+
+
+@pytest.fixture(scope="module")
+def run_script(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """Run the blocks of a name, once; return the folder they ran in, and what came of it."""
+
+    @cache
+    def run(name: str) -> tuple[Path, subprocess.CompletedProcess[str]]:
+        folder = tmp_path_factory.mktemp("page")
+        code = "".join(f"{block.code}\nprint({_MARK!r})\n" for block in SCRIPTS[name])
+        command = [sys.executable, "-W", "error", "-c", code]
+        return folder, subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_python_blocks_run_and_print_what_is_shown(name: str, run_script: Runner) -> None:
+    _, done = run_script(name)
     assert done.returncode == 0, done.stderr
     printed = done.stdout.split(f"{_MARK}\n")
-    for block, output in zip(script, printed, strict=False):
+    for block, output in zip(SCRIPTS[name], printed, strict=False):
         assert block.shown is None or same(output, block.shown), output
 
 
-@pytest.mark.parametrize("session", [text for _, text in SESSIONS], ids=[name for name, _ in SESSIONS])
-def test_every_session_prints_what_is_shown(session: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "session"), SESSIONS, ids=[name for name, _ in SESSIONS])
+def test_every_session_prints_what_is_shown(name: str, session: str, run_script: Runner, tmp_path: Path) -> None:
+    folder = run_script(name)[0] if name in SCRIPTS else tmp_path
     steps = re.findall(r"^\$ (?:\.venv/bin/)?rcpomdp (.*)\n((?:[^$].*\n)*)", session, flags=re.MULTILINE)
     assert len(steps) == session.count("$ ")
     for words, shown in steps:  # one folder: later commands read what earlier ones wrote
         command = [sys.executable, "-m", "rcpomdp", *words.split()]
         # A command that fails prints nothing; one that finds fault shows what it found.
-        done = subprocess.run(command, cwd=tmp_path, check=not shown, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, check=not shown, capture_output=True, text=True)
         assert not shown or same(done.stdout, shown), done.stdout
 
 

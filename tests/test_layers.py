@@ -23,8 +23,8 @@ BASE = {
 ON_MODELS = BASE | {"kernels", "model", "views.notebook"}
 ON_POLICIES = ON_MODELS | {"bounds", "lp", "policies"}
 EVERYTHING_ELSE = ON_POLICIES | {
-    *("evaluation", "simulation", "verification", "solvers", "io", "problems", "gym"),
-    *("views.drawing", "views.explorer", "views.rendering"),
+    *("evaluation", "simulation", "verification", "compression", "solvers", "io", "problems", "gym"),
+    *("views.drawing", "views.explorer", "views.rendering", "_live"),
 }
 
 # What a layer may import, beside itself and other packages.
@@ -40,6 +40,7 @@ LAYERS = {
     "_plugins": {"errors"},
     "kernels": {"_types"},
     "lp": {"_types"},
+    "_live": {"kernels"},
     "views.notebook": set(),  # what it shows, it names for type checkers alone: so models and results can use it
     "model": BASE | {"kernels", "views.notebook"},
     "bounds": ON_MODELS,
@@ -49,8 +50,9 @@ LAYERS = {
     "evaluation": ON_POLICIES,
     "simulation": ON_POLICIES,
     "verification": BASE | {"model", "policies", "views.notebook"},  # a second opinion: no solver, kernel or evaluation
+    "compression": BASE | {"model", "policies", "verification"},
     "io": ON_POLICIES,
-    "solvers": ON_POLICIES | {"evaluation", "simulation"},
+    "solvers": ON_POLICIES | {"evaluation", "simulation", "_live"},
     "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},
     "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing"},
     "gym": ON_MODELS | {"simulation", "problems"},

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import rcpomdp as rc
 from rcpomdp.solvers.arcs.search import ArcsSwitches
+from rcpomdp.solvers.arcs_published.solve import arcs_paper
 from reference import branches, dense
 from strategies import Dense, random_belief, random_model
 from work import AMPLE
@@ -371,6 +372,20 @@ def dig_or_look(rest_cost: float) -> Dense:
     return dense(model)
 
 
+def seen_states(seed: int) -> Dense:
+    """Three states that are seen, so that beliefs are corners; moves by chance, costs in quarters."""
+    rng = np.random.default_rng(seed)
+    model = rc.CPOMDP(
+        transition=rng.dirichlet([0.5] * 3, (3, 3)),
+        observation=[np.eye(3)] * 3,
+        reward=rng.integers(-3, 7, (3, 3)),
+        cost=rng.choice([0.0, 0.25, 0.5, 1.0, 2.0], (3, 3)),
+        initial_belief=[1.0, 0, 0],
+        discount=0.5,
+    )
+    return dense(model)
+
+
 class Grid(NamedTuple):
     """The belief MDP over (belief, budget left): 3 beliefs, budgets in quarters up to TOP and −1 for overspent."""
 
@@ -382,7 +397,8 @@ class Grid(NamedTuple):
 
 
 def grid_of(case: Dense) -> Grid:
-    points = np.array([[0.5, 0.5], [1, 0], [0, 1]])
+    """Of `dig_or_look` or `seen_states`; the first belief is the initial one."""
+    points = np.eye(3) if case.model.n_states == 3 else np.array([[0.5, 0.5], [1, 0], [0, 1]])
     chance = np.zeros((3, 3, 3))
     for i, b in enumerate(points):
         for a in range(3):
@@ -440,13 +456,40 @@ def values_of(g: Grid, action: np.ndarray, inside: np.ndarray) -> tuple[np.ndarr
     return v_r, np.where(inside, v_c, np.inf)
 
 
-@pytest.mark.parametrize("rest_cost", [0.0, 0.25, 0.5])
-def test_backups_contract_to_one_fixed_point(rest_cost: float) -> None:
-    case = dig_or_look(rest_cost)
+def least_budgets(g: Grid) -> np.ndarray:
+    """``M(b) = min_a [C(b, a) + γ max_o M(b_o)]`` of each belief, from below."""
+    least = np.zeros(3)
+    for _ in range(60):
+        worst = np.where(g.chance > 0, least, -np.inf).max(axis=2)
+        least = (g.cost + 0.5 * worst).min(axis=1)
+    return least
+
+
+OPERATOR_CASES = [
+    *((dig_or_look, rest_cost) for rest_cost in (0.0, 0.25, 0.5)),
+    *((seen_states, seed) for seed in (1, 2, 3, 6)),
+]
+
+
+@pytest.mark.parametrize(("build", "which"), OPERATOR_CASES)
+def test_what_an_action_must_cost_tells_what_is_admissible(build: Callable[[Any], Dense], which: float) -> None:
+    """Whatever well-behaved costs backups start from, the actions that fit are those that admissible policies take."""
+    g = grid_of(build(which))
+    inside = admissible_pairs(g)
+    np.testing.assert_array_equal(inside, g.left >= least_budgets(g)[:, None] - 1e-9)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        v_c = np.where(inside, rng.random(inside.shape) * g.left, np.inf)
+        ahead = np.einsum("iaj,jida->ida", g.chance, np.where(np.isinf(v_c), 1e300, v_c)[:, g.after])
+        q_c = np.where((g.after < 0) | (ahead > 1e200), np.inf, g.cost[:, None] + 0.5 * ahead)
+        np.testing.assert_array_equal(q_c <= g.left[None, :, None] + ROUNDING, stays(g, inside))
+
+
+@pytest.mark.parametrize(("build", "which"), OPERATOR_CASES)
+def test_backups_contract_to_one_fixed_point(build: Callable[[Any], Dense], which: float) -> None:
+    case = build(which)
     g = grid_of(case)
     inside = admissible_pairs(g)
-    # To rest for ever is the cheapest: M = c/(1 − γ), at every belief.
-    np.testing.assert_array_equal(inside, np.broadcast_to(g.left >= 2 * rest_cost, inside.shape))
     allowed = stays(g, inside)
     first = allowed.argmax(axis=2)
     last = 2 - allowed[:, :, ::-1].argmax(axis=2)
@@ -491,6 +534,47 @@ def test_backups_from_a_start_that_is_not_well_behaved_overspend() -> None:
     v = np.zeros(inside.shape), np.zeros(inside.shape)
     _, v_c = bellman(g, *v)
     assert np.isfinite(v_c[~inside]).any()
+
+
+# Theorem 4: the published search is sound
+
+
+def test_the_published_search_stops_with_what_is_optimal_and_admissible() -> None:
+    """On what is enumerated or solved as a fixed point, with budgets that bind and that do not."""
+    epsilon, stopped, infeasible = 0.01, 0, 0
+    cases: list[tuple[rc.CPOMDP, float]] = []
+    for seed in range(8):
+        case, rng = staged(seed), np.random.default_rng(seed)
+        listed = (tree for tree in trees(case, case.model.initial_belief, 3) if tree is not None)
+        walked = [unroll(case, behaviour(tree, 2), 3) for tree in listed]
+        for budget in some_budgets(case, walked, rng, 3):
+            best = max((found[-1].reward for found in walked if never_overspends(found, budget)), default=-np.inf)
+            cases.append((case.model.with_budget(budget), best))
+    for build, which in OPERATOR_CASES:
+        case = build(which)
+        g = grid_of(case)
+        inside = admissible_pairs(g)
+        value, v_c = np.zeros(inside.shape), np.where(inside, 0.0, np.inf)
+        for _ in range(60):
+            value, v_c = bellman(g, value, v_c)
+        cases += [
+            (case.model.with_budget(g.left[d]), value[0, d] if inside[0, d] else -np.inf) for d in (4, 20, 40, 100)
+        ]
+    for model, best in cases:
+        result = arcs_paper(model, epsilon=epsilon, iterations=3000)
+        assert result.lower <= best + 1e-9
+        if result.status == "infeasible":
+            assert best == -np.inf
+            infeasible += 1
+        elif result.status == "optimal":
+            assert rc.verify(model, result.policy).verified
+            assert best - epsilon - 1e-9 <= result.reward <= best + 1e-9
+            assert result.upper >= best - 1e-9
+            stopped += 1
+        else:
+            assert result.upper >= best - 1e-9
+    assert stopped >= 20
+    assert infeasible >= 2
 
 
 # Bounds that the search relies on

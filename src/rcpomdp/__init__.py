@@ -16,18 +16,23 @@ if TYPE_CHECKING:
     from . import policies as policies
     from . import problems as problems
     from ._to_gymnasium import to_gymnasium as to_gymnasium
+    from .compression import Compression as Compression
+    from .compression import compress as compress
     from .errors import InputError as InputError
     from .errors import ModelError as ModelError
     from .errors import ModelFileError as ModelFileError
     from .errors import PolicyError as PolicyError
     from .errors import ProblemError as ProblemError
+    from .errors import ProofError as ProofError
     from .evaluation import Evaluation as Evaluation
     from .evaluation import evaluate as evaluate
     from .io import load_model as load_model
     from .io import load_policy as load_policy
+    from .io import load_proof as load_proof
     from .io import policy_info as policy_info
     from .io import save_model as save_model
     from .io import save_policy as save_policy
+    from .io import save_proof as save_proof
     from .model import CPOMDP as CPOMDP
     from .model import beliefs as beliefs
     from .model.classes import Classes as Classes
@@ -37,7 +42,10 @@ if TYPE_CHECKING:
     from .simulation.simulate import simulate as simulate
     from .solvers import Result as Result
     from .solvers import solve as solve
+    from .verification import Proof as Proof
+    from .verification import ProofCheck as ProofCheck
     from .verification import Verification as Verification
+    from .verification import check_proof as check_proof
     from .verification import verify as verify
     from .views.explorer import Explanation as Explanation
     from .views.explorer import explain as explain
@@ -50,6 +58,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CPOMDP": "model",
     "Classes": "model.classes",
+    "Compression": "compression",
     "Evaluation": "evaluation",
     "Explanation": "views.explorer",
     "InputError": "errors",
@@ -57,20 +66,27 @@ _HOME = {
     "ModelFileError": "errors",
     "PolicyError": "errors",
     "ProblemError": "errors",
+    "Proof": "verification",
+    "ProofCheck": "verification",
+    "ProofError": "errors",
     "Result": "solvers",
     "Simulation": "simulation",
     "Verification": "verification",
+    "check_proof": "verification",
+    "compress": "compression",
     "evaluate": "evaluation",
     "load_model": "io",
     "explain": "views.explorer",
     "explore": "views.explorer",
     "load_policy": "io",
+    "load_proof": "io",
     "observability_classes": "model.classes",
     "policy_info": "io",
     "save_model": "io",
     "render": "views.rendering",
     "risk_cost": "model.risk",
     "save_policy": "io",
+    "save_proof": "io",
     "simulate": "simulation",
     "solve": "solvers",
     "to_gymnasium": "_to_gymnasium",

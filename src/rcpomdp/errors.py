@@ -26,6 +26,10 @@ class PolicyError(InputError):
     """A policy that does not fit the model, or a policy file that cannot be used."""
 
 
+class ProofError(InputError):
+    """A proof that does not fit the model, or a proof file that cannot be used."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A closing clause that offers the nearest known word, or nothing.
 

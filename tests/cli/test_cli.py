@@ -226,7 +226,8 @@ def test_solve_stops_at_its_limit_with_exit_code_4(run, tmp_path: Path) -> None:
     told = json.loads(ran.out)
     assert (ran.code, told["status"]) == (4, "time limit")
     assert told["lower"] < told["upper"]
-    assert ran.err.splitlines()[-1].startswith("rcpomdp: time limit: the gap is ")
+    assert "rcpomdp: time limit: the gap is " in ran.err
+    assert "rcpomdp: more time " in ran.err
     assert path.exists()
 
 
@@ -255,7 +256,7 @@ def fake_arcs(
         setup_seconds=0.25,
         trace=[TracePoint(0.5, exact.reward, exact.reward, 1, 2, 3)],
         variant=variant,
-        admissible=variant != "paper",
+        admissible=variant not in ("paper", "stalled"),
         horizon=2 if variant == "paper" else None,
         visits=7,
         seed=seed,
@@ -305,12 +306,36 @@ def test_every_status_has_its_exit_code_and_sentence(run, tmp_path: Path, varian
     path = tmp_path / "policy.rcp"
     ran = run("solve", "tiger", "--budget", "2", "--variant", variant, "--json", "--out", str(path))
     assert ran.code == code
-    assert ran.err.splitlines()[-1].startswith(f"rcpomdp: {said}")
+    assert f"rcpomdp: {said}" in ran.err
     assert json.loads(ran.out)["variant"] == variant
     assert rc.policy_info(path)["claims"]["variant"] == variant
     if variant == "paper":
         assert "rcpomdp: the policy is not proven to keep the budget in every history, only for 2 steps" in ran.err
     assert json.loads(ran.out)["lower"] is None if variant == "stalled" else True
+
+
+def unsaveable(model, *, progress=None) -> Result:
+    """A plug-in with a policy of its own, and no lower bound to claim."""
+    found = fake_arcs(model, variant="time limit")
+
+    class Own:
+        initial, action, update = (
+            staticmethod(getattr(found.policy, name)) for name in ("initial", "action", "update")
+        )
+
+    return replace(found, solver="own", policy=Own(), lower=-float("inf"), admissible=None)
+
+
+def test_a_result_is_shown_though_its_policy_cannot_be_saved(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("rcpomdp.solvers.registry._registered", {"own": unsaveable})
+    path = tmp_path / "policy.rcp"
+    ran = run("solve", "tiger", "--solver", "own", "--out", str(path))
+    assert ran.code == 1
+    assert not path.exists()
+    assert " reward " in ran.out
+    assert ran.err.splitlines()[-1].startswith("rcpomdp: the policy is not saved: ")
+    assert "there is a policy, but own claims no lower bound; none is worth more than" in ran.err
+    assert "keeps the budget" not in ran.err
 
 
 @pytest.mark.usefixtures("arcs")
@@ -328,7 +353,8 @@ def test_a_solved_policy_is_described_verified_and_simulated_by_its_file(run, tm
     assert run("info", path, "-p", "x=1").err == f"rcpomdp: policy file {path!r} takes no parameters\n"
 
     ran = run("verify", path)
-    assert (ran.code, ran.out.splitlines()[0]) == (0, "VERIFIED")
+    headline = "VERIFIED for the file's own budget, 1.75; that of tiger is 3; not checked: upper bound, status"
+    assert (ran.code, ran.out.splitlines()[0]) == (0, headline)
     assert "sure cost" in ran.out
     told = json.loads(run("verify", path, "--json").out)
     assert (told["verified"], told["reason"], told["sure_cost"]) == (True, None, [1.75])
@@ -368,14 +394,14 @@ def test_a_changed_action_in_a_file_is_caught(run, tmp_path: Path) -> None:
 
 
 def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
-    model = rc.problems.make("tiger")
+    model = rc.problems.make("tiger").with_initial_belief([0.5, 0.5])  # a model of one's own, as far as it knows
     path = tmp_path / "policy.rcp"
     rc.save_policy(path, rc.policies.blind(model, "open-left"), model)
     ran = run("verify", str(path))
     assert (ran.code, ran.err) == (
         2,
-        f"rcpomdp: policy file {str(path)!r} does not name its problem; give it with --problem, "
-        "or check a model of your own in Python with rc.load_policy\n",
+        f"rcpomdp: policy file {str(path)!r} does not name its problem; give its name or model file with --problem "
+        "(rc.save_model writes the file of a model made in Python)\n",
     )
     assert run("verify", str(path), "--problem", "tiger").code == 0
     rc.save_policy(path, rc.policies.fib(model), model)
@@ -386,7 +412,7 @@ def test_a_policy_that_names_no_problem_needs_one(run, tmp_path: Path) -> None:
 
 def test_the_live_line_copes_with_no_policy_yet() -> None:
     line = TracePoint(3.0, -float("inf"), 1.5, 1, 2000, 3).in_words()
-    assert line == "3 s, no policy within the budget yet, at most 1.5, 2,000 beliefs, 3 plans"
+    assert line == "3 s, no lower bound yet, at most 1.5, 2,000 beliefs, 3 plans"
     assert "[1, 1.5], gap 0.5" in TracePoint(3.0, 1.0, 1.5, 1, 2, 3).in_words()
 
 
@@ -465,7 +491,7 @@ def test_an_interrupted_solve_prints_its_bounds_and_exits_with_4(tmp_path: Path)
     told = json.loads(out)
     assert (code, told["status"]) == (4, "interrupted")
     assert told["lower"] < told["upper"]
-    assert err.splitlines()[-1].startswith("rcpomdp: interrupted: the gap is ")
+    assert "rcpomdp: interrupted: the gap is " in err
     model = rc.problems.make("rs-7-8")
     assert rc.evaluate(model, rc.load_policy(path, model)).reward == pytest.approx(told["reward"])
 

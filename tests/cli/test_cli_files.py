@@ -29,7 +29,8 @@ def test_a_file_goes_where_a_name_goes(run, here: Path) -> None:
     told = json.loads(run("info", "ce.rcp", "--json").out)
     assert told["problem"] == {"name": "ce.pomdp", "parameters": {}}
     assert json.loads(run("verify", "ce.rcp", "--json").out)["budget"] == [6.0]
-    assert run("verify", "ce.rcp", "--problem", "ce").code == 0
+    assert run("verify", "ce.rcp", "--problem", "ce").code == 1  # whose budget is 5
+    assert run("verify", "ce.rcp", "--problem", "ce", "--budget", "6").code == 0
     simulated = json.loads(run("simulate", "--policy", "ce.rcp", "--runs", "5", "--json").out)
     assert simulated["problem"] == "ce.pomdp"
     blind = run("simulate", "--problem", "ce.pomdp", "--policy", "blind:tunnel-B", "--runs", "5", "--json")
@@ -106,6 +107,7 @@ def test_convert_takes_parameters_and_budgets(run, here: Path) -> None:
             ("info", TIGER, "-p", "discount=0.5"),
             f"model file {TIGER!r} takes no parameter 'discount', only cost_discount, step_limit, horizon",
         ),
+        (("solve", TIGER, "-p", "horizon=3", "--horizon", "4"), "parameter 'horizon' is given twice"),
         (("solve", TIGER, "--budget", "1", "--budget", "2"), "budget has length 2, but the model has 1 cost"),
         (("check", "bad.pomdp"), "'bad.pomdp', line 1, column 9: a model needs at least one state (in 'states: 0')"),
     ],
@@ -116,3 +118,29 @@ def test_bad_words_get_one_sentence(run, here: Path, words: tuple[str, ...], sen
     ran = run(*words)
     assert (ran.code, ran.out, ran.err) == (2, "", f"rcpomdp: {sentence}\n")
     assert sorted(path.name for path in here.iterdir()) == ["bad.pomdp", "folder.pomdp"]
+
+
+def test_how_costs_count_is_told_and_a_horizon_is_replaced_aloud(run, here: Path) -> None:
+    kind = ("-p", "cost_discount=1", "-p", "step_limit=1", "-p", "horizon=4")
+    assert run("convert", "tiger", "t.pomdp", *kind).code == 0
+    told = run("solve", "t.pomdp", "--json")
+    facts = json.loads(told.out)
+    assert (facts["budget"], facts["cost_discount"], facts["step_limit"]) == ([3.0], [1.0], [1.0])
+    assert (facts["model_horizon"], told.err) == (4, "")
+    other = run("solve", "t.pomdp", "--horizon", "2")
+    assert other.err == "rcpomdp: the horizon of model file 't.pomdp' is 4, and 2 takes its place\n"
+    assert [line.split() for line in other.out.splitlines()][-3:] == [
+        ["cost", "discount", "1"],
+        ["step", "limit", "1"],
+        ["model", "horizon", "2"],
+    ]
+    plain = json.loads(run("solve", "ce", "--json").out)
+    assert plain["cost_discount"] is plain["step_limit"] is plain["model_horizon"] is None
+
+
+def test_a_cost_without_end_is_told(run, here: Path) -> None:
+    told = run("solve", "tiger", "--solver", "sarsop", "-p", "cost_discount=1")
+    assert told.err == (
+        "rcpomdp: cost is infinite, shown as '-': it is not discounted, and the policy spends it for ever: "
+        "sarsop does not look at budgets\n"
+    )

@@ -1,4 +1,4 @@
-"""``rcpomdp table``, ``plot`` and ``report``: what they write where, and one sentence for bad input."""
+"""``rcpomdp table``, ``paper``, ``plot`` and ``report``: what they write where, and one sentence for bad input."""
 
 from __future__ import annotations
 
@@ -44,6 +44,23 @@ def test_a_table_as_json_and_in_another_layout(run: Run, store: str) -> None:
     assert rows[-1]["best"] == ["best", "keeping"]
     short = run("table", "paper-extended", "--store", store, "--layout", "short")[1]
     assert "S / A / O" not in short
+
+
+@pytest.mark.parametrize("form", ["rich", "markdown", "latex", "html"])
+def test_verdicts_on_the_papers_numbers(run: Run, store: str, tmp_path: Path, form: str) -> None:
+    code, shown, _ = run("paper", "--store", store, "--format", form)
+    assert code == 0
+    assert "reproduced" in shown
+    out = tmp_path / "numbers"
+    assert run("paper", "--store", store, "--format", form, "--out", str(out))[:2] == (0, "")
+    assert out.read_text(encoding="utf-8") == shown
+    data = json.loads(run("paper", "--store", store, "--json")[1])
+    assert sum(data["counts"].values()) == len(data["numbers"])
+
+
+def test_verdicts_in_no_known_format_are_refused(run: Run, store: str) -> None:
+    code, _, complaint = run("paper", "--store", store, "--format", "csv")
+    assert (code, complaint) == (2, "rcpomdp: unknown format 'csv' (known: rich, markdown, latex, html)\n")
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])

@@ -152,6 +152,8 @@ OUTSIDE = "outside [0.9, 1], from the discount to 1"
     [
         ({"cost_discount": 0.8}, f"cost discount of 'cost' is 0.8, {OUTSIDE}"),
         ({"cost_discount": 1.1}, f"cost discount of 'cost' is 1.1, {OUTSIDE}"),
+        ({"cost_discount": "1"}, "cost discount is '1', a text and not a number"),
+        ({**TWO, "step_limit": {"wear": "1"}}, "step limit is '1', a text and not a number"),
         ({"cost_discount": np.nan}, "cost discount of 'cost' is not a number"),
         ({"cost_discount": [1.0, 1.0]}, "cost discount has length 2, but the model has 1 cost"),
         ({**TWO, "cost_discount": 1.0}, "cost discount has length 1, but the model has 2 costs"),

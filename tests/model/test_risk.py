@@ -132,6 +132,8 @@ def test_a_run_does_not_start_failed():
     [
         ({"budget": -0.1}, "^budget of 'risk' is -0.1, below 0$"),
         ({"step_limit": -1}, "^step limit of 'risk' is -1, below 0$"),
+        ({"budget": 1.5}, "^budget of 'risk' is 1.5, above 1, and a risk is a probability$"),
+        ({"step_limit": 2}, "^step limit of 'risk' is 2, above 1, and a risk is a probability$"),
         ({"name": "battery"}, "battery"),
     ],
 )

@@ -200,7 +200,7 @@ def test_commands_take_policies_of_other_programs(run, tmp_path: Path) -> None:
     by_name = json.loads(run("simulate", "--problem", "tiger", "--policy", "fib", "--runs", "50", "--json")[1])
     assert by_file | {"policy": ""} == by_name | {"policy": ""}
     assert run("verify", graph, "--problem", "tiger", "--budget", "9")[1].startswith("VERIFIED")
-    sentence = f"rcpomdp: policy file {vectors!r} does not name its problem; give it with --problem\n"
+    sentence = f"rcpomdp: policy file {vectors!r} does not name its problem; give its name or file with --problem\n"
     assert run("simulate", "--policy", vectors) == (2, "", sentence)
     assert run("solve", "tiger", "--out", vectors)[::2] == (
         2,

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 import rcpomdp as rc
 from plan_sets import grown, of_controller, with_course
 from rcpomdp.policies import PlanSetPolicy, blind
+from rcpomdp.policies.plan_set import Guide
+from rcpomdp.simulation.visits import nodes_met
 from reference import branches
 from sample_policies import Unbatched, any_plan_set
 from strategies import Dense, cpomdps, random_model
@@ -162,6 +164,71 @@ def test_no_history_breaks_the_budget_and_the_reward_is_what_was_promised(case: 
     assert exact.reward + exact.error >= found.reward - 1e-9
 
 
+def any_guides(policy: PlanSetPolicy, rng: np.random.Generator, n: int = 12) -> list[Guide]:
+    """Guides over domains of the policy and over all states, with vectors of any size."""
+    model, first = policy.model, policy.domain_start
+    domains = [policy.domain_states[first[i] : first[i + 1]] for i in range(first.size - 1)]
+    domains.append(np.arange(model.n_states))
+    drawn = [domains[i] for i in rng.integers(len(domains), size=n)]
+    return [Guide(int(rng.integers(model.n_actions)), d, rng.normal(scale=1e6, size=d.size)) for d in drawn]
+
+
+def test_a_guide_goes_before_plans_as_long_as_one_of_them_fits_afterwards() -> None:
+    """Listening is guided; it costs 1 of the 1.5, and the door, which is free, is opened until 1 is there again."""
+    model = TIGER.with_budget(1.5)
+    door = PlanSetPolicy(model, [1], [[0, 0]], [[0.0]], [0], [0, 2], [0, 1], [0, 2], [-235.0, -125.0])
+    policy = door.with_guides([Guide(0, np.arange(2), np.zeros(2)), Guide(2, np.arange(2), -np.ones(2))])
+    state, taken = policy.initial(RNG), []
+    for _ in range(6):
+        taken.append(model.actions[policy.action(state)])
+        state = policy.update(state, 0)
+    assert taken == ["listen", "open-left", "open-left", "listen", "open-left", "open-left"]
+    assert repr(policy) == "PlanSetPolicy(1 plans, 2 guides)"
+    found, without = rc.verify(model, policy), rc.verify(model, door)
+    assert found.verified
+    assert found.reward == without.reward
+    assert found.note is not None
+    assert "without the guides" in found.note
+    assert not rc.verify(model, policy, {"reward": -100.0}).verified
+    # With a limit of less than 1 for a step, listening is out of the question.
+    strict = rc.problems.make("tiger", step_limit=0.5).with_budget(1.5)
+    shy = PlanSetPolicy(strict, *policy.arrays)
+    assert strict.actions[shy.action(shy.initial(RNG))] == "open-left"
+
+
+@SETTINGS
+@given(cpomdps(max_states=4, max_observations=3, discounts=(0.0, 0.5, 0.9)), st.integers(0, 2**32 - 1))
+def test_whatever_the_guides_no_history_breaks_the_budget(case: Dense, seed: int) -> None:
+    plain = with_course(grown(case.model, 5, seed), steps=seed % 3)
+    found = rc.verify(case.model, plain)
+    policy = plain.with_guides(any_guides(plain, np.random.default_rng(seed)))
+    again = rc.verify(case.model, policy)
+    assert (again.verified, again.problem) == (found.verified, found.problem)
+    if not found.verified:
+        return
+    assert again.reward == found.reward
+
+    def check(state: Any, b: np.ndarray, spent: np.ndarray, weight: float, left: int) -> None:
+        a = policy.action(state)
+        spent = spent + weight * (case.C[:, :, a] @ b)
+        assert (spent <= case.model.spending_limit).all()
+        for o, _, x in branches(case, b, a) if left else ():
+            check(policy.update(state, o), x, spent, weight * case.model.discount, left - 1)
+
+    check(policy.initial(RNG), case.model.initial_belief, np.zeros(case.model.n_costs), 1.0, 5)
+    fast = rc.simulate(case.model, policy, runs=10, steps=20, seed=seed)
+    assert fast.violation_rate.mean == 0
+    assert list(fast.rows()) == list(rc.simulate(case.model, Unbatched(policy), runs=10, steps=20, seed=seed).rows())
+
+
+def test_runs_mark_the_nodes_that_they_act_from() -> None:
+    plain = grown(TIGER, 12)
+    policy = plain.with_guides([Guide(0, np.arange(2), np.zeros(2)), Guide(1, np.arange(2), -np.ones(2))])
+    met = nodes_met(TIGER, policy, 10, 0, lambda: False)
+    assert met[plain.actions.size :].tolist() == [True, False]  # the second is never better
+    assert 0 < met.sum() < met.size
+
+
 @pytest.mark.parametrize("name", ["tiger", "tunnels", "crs-4-4"])
 def test_a_thousand_runs_without_a_violation(name: str) -> None:
     model = rc.problems.make(name)
@@ -271,9 +338,17 @@ GOOD: dict[str, Any] = {
             "node 0 goes to node -2 after observation 'hear-left', which does not exist",
         ),
         ({"sure_cost": [[1.0], [0.0]]}, "a plan set of 3 nodes needs sure costs of shape (3, 1), not (2, 1)"),
-        ({"sure_cost": [[1.0], [-1.0], [0.0]]}, "the sure cost of node 1 is -1, not finite and at least 0"),
-        ({"sure_cost": [[1.0], [0.0], [np.nan]]}, "the sure cost of node 2 is nan, not finite and at least 0"),
-        ({"sure_cost": [[np.inf], [0.0], [0.0]]}, "the sure cost of node 0 is inf, not finite and at least 0"),
+        ({"sure_cost": [[1.0], [-1.0], [0.0]]}, "the sure cost of node 1 is -1, not at least 0"),
+        ({"sure_cost": [[1.0], [0.0], [np.nan]]}, "the sure cost of node 2 is nan, not at least 0"),
+        ({"sure_cost": [[np.inf], [0.0], [0.0]]}, "guide 0 has a successor after observation 'hear-left'"),
+        (
+            {"sure_cost": [[1.0], [0.0], [np.inf]], "successors": [[1, 1], [1, 1], [-1, -1]]},
+            "node 2 has an infinite sure cost, but is no guide: those have no other, and a domain",
+        ),
+        (
+            {"sure_cost": [[1.0], [np.inf], [0.0]], "successors": [[1, 1], [-1, -1], [0, 1]], "start": 1},
+            "the plan set starts at node 1, which is a guide",
+        ),
         ({"domain": [0, 1]}, "a plan set of 3 nodes needs domains of shape (3,), not (2,)"),
         ({"domain": [0, 2, -1]}, "node 1 has domain 2, which does not exist"),
         ({"domain": [0, 1, -2]}, "node 2 has domain -2, which does not exist"),

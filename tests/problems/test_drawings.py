@@ -59,6 +59,16 @@ def test_rocky_tunnels_are_as_red_as_believed() -> None:
     assert texts == ["rocky 80%", f"rocky {0.4 * 0.2 / (0.4 * 0.2 + 0.6 * 0.8):.0%}"]
 
 
+@pytest.mark.parametrize(("name", "first"), [("constant", 2), ("rising", 3)])
+def test_rocks_of_tunnels_are_where_the_map_has_them(name: str, first: int) -> None:
+    model = rc.problems.make("tunnels", map=name)
+    found = rc.problems.get("tunnels").draw(model)
+    assert found is not None
+    rocks = [s for s in found.overlay(rc.beliefs.initial(model)) if isinstance(s, drawing.Rect)]
+    hall = next(s for s in found.scene() if isinstance(s, drawing.Rect)).width
+    assert [(rock.x, rock.width) for rock in rocks] == [(hall + first - 1, 2)] * 2
+
+
 def test_fields_are_as_green_as_the_hiker_is_likely_there() -> None:
     model, found = drawn("drone")
     belief = rc.beliefs.initial(model)

@@ -134,7 +134,7 @@ def test_listing_imports_neither_builders_nor_numerics():
             "tunnels",
             {"zzz": 0.8},
             "problem 'tunnels' has no parameter 'zzz' (known: p_correct, back_cost, budget, discount, "
-            "cost_discount, step_limit, horizon)",
+            "map, cost_discount, step_limit, horizon)",
         ),
         (
             "tunnels",

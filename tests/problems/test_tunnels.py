@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import rcpomdp as rc
 from rcpomdp.problems.tunnels import tunnels
 
 TERRAIN = ["rocky", "clear"]
@@ -146,3 +147,55 @@ def test_straight_through_a_tunnel(entry, value, cost):
     assert total == pytest.approx(value, abs=1e-12)
     assert spent == pytest.approx(cost, abs=1e-12)
     assert belief[model.states.index("out")] == pytest.approx(1)
+
+
+# The map with rising accuracy
+
+RISING_MOVES = {
+    "forward": FORWARD,
+    "left": {**dict.fromkeys(BACK, "hall"), "hall": "tunnel-1-cell-1"},
+    "right": {**dict.fromkeys(BACK, "hall"), "hall": "tunnel-3-cell-1"},
+}
+ENTERS_ROCKS_OF = {"tunnel-1-cell-2": 0, "tunnel-1-cell-3": 0, "tunnel-2-cell-2": 1, "tunnel-2-cell-3": 1}
+
+
+def test_every_entry_of_the_rising_map_but_looks():
+    model, plain = tunnels(map="rising"), tunnels()
+    assert model.name == "tunnels-rising"
+    assert list(model.states) == list(plain.states)
+    assert model.initial_belief.tolist() == plain.initial_belief.tolist()
+    assert model.reward.tolist() == plain.reward.tolist()
+    for place, *terrain in labelled_states():
+        s = model.states.index(" ".join([place, *terrain]))
+        for action, moves in RISING_MOVES.items():
+            a = model.actions.index(action)
+            successor = " ".join([moves[place], *terrain]) if place in moves else "out"
+            assert row(model.transition[a], s, model.states) == {successor: 1.0}
+            rocks = action == "forward" and place in ENTERS_ROCKS_OF and terrain[ENTERS_ROCKS_OF[place]] == "rocky"
+            back = action != "forward" and place in BACK
+            assert model.cost[0, s, a] == 1.0 * rocks + 0.5 * back
+
+
+@pytest.mark.parametrize(
+    ("p_correct", "right"),
+    [(0.8, {1: 0.7, 2: 0.75, 3: 0.85}), (0.95, {1: 0.85, 2: 0.9, 3: 1.0}), (0, {1: 0, 2: 0, 3: 0.05})],
+)
+def test_looks_of_the_rising_map(p_correct, right):
+    model = tunnels(p_correct=p_correct, map="rising")
+    other = {"rocky": "clear", "clear": "rocky"}
+    for place, *terrain in labelled_states():
+        s = model.states.index(" ".join([place, *terrain]))
+        words = place.split("-")
+        expected = {"none": 1.0}
+        if place != "hall" and words[1] in "12" and words[3] in "123":
+            seen, p = terrain[int(words[1]) - 1], right[int(words[3])]
+            expected = {f"{seen}-{words[1]}": p, f"{other[seen]}-{words[1]}": 1 - p}
+        for a in range(3):
+            assert row(model.observation[a], s, model.observations) == pytest.approx(
+                {o: p for o, p in expected.items() if p > 1e-15}
+            )
+
+
+def test_an_unknown_map_is_refused():
+    with pytest.raises(rc.ModelError, match="^unknown map 'risng'; did you mean 'rising'"):
+        tunnels(map="risng")

@@ -12,7 +12,7 @@ import reference
 from rcpomdp.policies import MixturePolicy
 from rcpomdp.solvers import Result, TracePoint
 from rcpomdp.solvers.cgcp.solve import cgcp
-from rcpomdp.solvers.exp_gradient import exp_gradient, multipliers
+from rcpomdp.solvers.exp_gradient import exp_gradient, multipliers, published_update
 from strategies import Dense, random_model
 from work import AMPLE
 
@@ -62,7 +62,46 @@ def test_the_update_is_stable_for_huge_costs(size: float) -> None:
     assert multipliers(np.array([size, -size, 0.0]), np.full(3, 8.0)).tolist() == [8.0, 0.0, 4.0]
 
 
+def test_the_published_update_is_the_same_where_numbers_are_good() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        bound, z = np.array([rng.uniform(0.1, 100)]), rng.normal(size=1)
+        odds = rng.normal(size=1)
+        np.testing.assert_allclose(
+            published_update(multipliers(odds, bound), z, bound), multipliers(odds + z, bound), rtol=1e-9
+        )
+    lost = published_update(np.array([5.0]), np.array([1e4]), np.array([10.0]))  # e^z overflows
+    assert lost.tolist() == [10.0]
+
+
 # Known answers
+
+
+def test_the_constants_of_the_paper() -> None:
+    """C-Tiger's optimal multiplier is above B = 10, so that all rounds listen as if it were free."""
+    model = rc.problems.make("tiger")
+    result = exp_gradient(model, variant="paper")
+    assert (result.status, result.variant) == ("iteration limit", "paper")
+    assert result.reward == pytest.approx(1.933, abs=2e-3)
+    assert result.cost[0] == pytest.approx(3.227, abs=2e-3)
+    assert result.lower == -np.inf
+    check_result(reference.dense(model), result)
+    assert exp_gradient(model, variant="paper", bound=30.0).cost[0] < 3.2
+
+
+def test_the_first_two_rounds_of_the_paper_are_alike() -> None:
+    """CE at λ = 5 looks and turns round, for 6 at a cost of 3.5; from the third on an answer spends the budget."""
+    result = exp_gradient(rc.problems.make("ce"), variant="paper")
+    assert result.reward == pytest.approx(0.02 * 6 + 0.98 * 12, abs=1e-3)
+    assert result.cost[0] == pytest.approx(0.02 * 3.5 + 0.98 * 5, abs=1e-3)
+
+
+def test_a_multiplier_out_of_its_interval_bounds_nothing() -> None:
+    """Where rounding throws λ below 0, ``λ·ĉ + V_λ`` is no bound, and is not taken for one."""
+    model = rc.problems.make("crs-4-4").with_budget(0.5)
+    result = exp_gradient(model, variant="paper")
+    assert result.upper >= 10.2197 - 1e-3  # the optimum, as column generation proves it
+    check_result(reference.dense(model), result)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ def test_a_problem_may_be_named_alone_or_left_out(tmp_path) -> None:
     result = rc.solve(model, "cpbvi-d", epsilon=0.5, beliefs=3)
     result.save(tmp_path / "named.rcp", model, "ce")
     assert rc.policy_info(tmp_path / "named.rcp")["problem"] == {"name": "ce", "parameters": {}}
-    result.save(tmp_path / "nameless.rcp", model)
+    result.save(tmp_path / "remembered.rcp")
+    assert rc.policy_info(tmp_path / "remembered.rcp")["problem"] == {"name": "ce", "parameters": {}}
+    own = model.with_initial_belief(model.initial_belief)  # of which it is not known how it was made
+    result.save(tmp_path / "nameless.rcp", own)
     facts = rc.policy_info(tmp_path / "nameless.rcp")
     assert facts["problem"] is None
     assert facts["claims"]["options"] == {"epsilon": 0.5, "beliefs": 3}

@@ -350,7 +350,7 @@ def test_commands(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> N
     rc.save_policy(path, policy, TIGER, claims, {"name": "tiger", "parameters": {}})
     code, out, _ = run("verify", path)
     assert code == 0
-    assert out.startswith("VERIFIED\n")
+    assert out.startswith("VERIFIED; not checked: reward, cost\n")
     assert "proven" in out
     assert f"{proven + 1:.6g}, simulated" in out
     assert out.endswith("note: the reward is what is proven at least; expected costs are not checked\n")
@@ -366,3 +366,22 @@ def test_commands(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> N
     assert run("explore", path, "--no-open", "--nodes", "30", "--out", str(tmp_path / "x.html"))[0] == 0
     code, _, err = run("graph", path)
     assert (code, err) == (2, "rcpomdp: a policy of type PlanSetPolicy is no controller, and has no graph\n")
+
+
+def test_a_plan_that_leads_to_a_guide_is_refused() -> None:
+    """Also where no budget is limited, and sure costs do not matter: what a guide earns is not known."""
+    for budget in (3.0, None):
+        model = rc.problems.make("tiger").with_budget(budget)
+        policy = PlanSetPolicy(
+            model,
+            actions=[1, 0],
+            successors=[[0, 1], [-1, -1]],
+            sure_cost=[[0.0], [np.inf]],
+            domain=[0, 0],
+            domain_start=[0, 2],
+            domain_states=[0, 1],
+            values_start=[0, 2, 4],
+            values=[-200.0, -100.0, 5.0, 5.0],
+        )
+        problem = rc.verify(model, policy).problem
+        assert problem == "plan 0 goes to guide 1 after observation 'hear-right', not to a plan"

@@ -17,10 +17,13 @@ from .. import __version__
 from ..errors import InputError
 from . import (  # noqa: F401 - each module adds its commands
     check,
+    compress,
     convert,
     explain,
     explore,
+    export,
     graph,
+    paper,
     plot,
     problems,
     render,

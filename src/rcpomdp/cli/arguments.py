@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .. import problems
 from ..errors import InputError, ProblemError
 from ..problems.registry import TERMS, with_terms
+from .common import say
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -24,6 +25,8 @@ def parameters(given: list[str] | None, what: str = "parameter") -> dict[str, An
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise ProblemError(f"{what} {pair!r} is not of the form key=value")
+        if key.strip() in parsed:
+            raise ProblemError(f"{what} {key.strip()!r} is given twice")
         parsed[key.strip()] = problems.parse(value)
     return parsed
 
@@ -41,6 +44,19 @@ def budgets(given: list[str]) -> list[float]:
         except ValueError:
             raise InputError(f"budget {word!r} is not a number") from None
     return parsed
+
+
+def number(text: str) -> float | str:
+    """A number, a whole one where it is; a word that is none stays what it is, for others to refuse.
+
+    >>> number("3"), number("inf"), number("many")
+    (3, inf, 'many')
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() else value
 
 
 def history(text: str) -> list[Any]:
@@ -92,12 +108,21 @@ def _made(problem: str, given: dict[str, Any]) -> CPOMDP:
     for key in given:
         if key not in TERMS:
             raise InputError(f"model file {problem!r} takes no parameter {key!r}, only {', '.join(TERMS)}")
-    return with_terms(load_model(problem), given)
+    loaded = load_model(problem)
+    made = with_terms(loaded, given)
+    if loaded.horizon not in (None, made.horizon):
+        say(f"the horizon of model file {problem!r} is {loaded.horizon}, and {made.horizon} takes its place")
+    return made.from_source(problem, given)
 
 
-def model(problem: str, param: list[str] | None, budget: list[str] | None) -> CPOMDP:
-    """The model of a problem or a model file, under a budget if one is given."""
-    made = _made(problem, parameters(param))
+def model(problem: str, param: list[str] | None, budget: list[str] | None, costs: list[str] | None = None) -> CPOMDP:
+    """The model of a problem or a model file, with further costs and under a budget if they are given."""
+    made = _made(problem, parameters(param) | ({"costs": costs} if costs else {}))
+    if budget and not made.n_costs:
+        raise InputError(
+            f"{problem!r} has no costs that a budget could limit; add one by --cost 'NAME: ACTION : STATE VALUE', by "
+            "model.with_costs in Python, or in the file (docs/formats.md)"
+        )
     return made.with_budget(budgets(budget)) if budget else made
 
 
@@ -109,12 +134,16 @@ def drawing(problem: str, model: CPOMDP) -> Drawing | None:
 
 
 def model_of_file(
-    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None
+    path: str,
+    problem: str | None,
+    param: list[str] | None,
+    budget: list[str] | None,
+    keep_budget: bool = False,
 ) -> tuple[str, CPOMDP, dict[str, Any]]:
     """The problem's name, the model and the facts of a policy file.
 
     The file names its problem and parameters unless `problem` does. The budget is the one the policy was made for,
-    unless another is given.
+    unless another is given, or `keep_budget` asks for that of the problem.
     """
     from ..io import policy_info
     from ..io.policy.foreign import is_foreign
@@ -122,15 +151,15 @@ def model_of_file(
     given = parameters(param)
     if is_foreign(path):
         if problem is None:
-            raise InputError(f"policy file {path!r} does not name its problem; give it with --problem")
+            raise InputError(f"policy file {path!r} does not name its problem; give its name or file with --problem")
         return problem, model(problem, param, budget), {"claims": None}
     facts = policy_info(path)
     own = facts["problem"]
     if problem is None:
         if own is None:
             raise InputError(
-                f"policy file {path!r} does not name its problem; give it with --problem, "
-                "or check a model of your own in Python with rc.load_policy"
+                f"policy file {path!r} does not name its problem; give its name or model file with --problem "
+                "(rc.save_model writes the file of a model made in Python)"
             )
         problem = str(own["name"])
         made = _made(problem, {**own["parameters"], **given})
@@ -139,7 +168,27 @@ def model_of_file(
     if budget:
         made = made.with_budget(budgets(budget))
     elif (
-        "budget" not in given and facts["model"]["fingerprint"] == made.fingerprint
+        not keep_budget and "budget" not in given and facts["model"]["fingerprint"] == made.fingerprint
     ):  # any other model is refused later
         made = made.with_budget(facts["model"]["budget"])
     return problem, made, facts
+
+
+def model_of_proof(
+    path: str, problem: str | None, param: list[str] | None, budget: list[str] | None
+) -> tuple[str, CPOMDP]:
+    """The problem's name and the model of a proof file, which names both unless `problem` does."""
+    from ..io import proof_info
+
+    given, facts = parameters(param), proof_info(path)
+    own = facts["problem"]
+    if problem is None and own is None:
+        raise InputError(f"proof file {path!r} does not name its problem; give it with --problem")
+    if problem is None:
+        problem, given = str(own["name"]), {**own["parameters"], **given}
+    made = _made(problem, given)
+    if budget:
+        made = made.with_budget(budgets(budget))
+    elif "budget" not in parameters(param) and facts["model"]["fingerprint"] == made.fingerprint:
+        made = made.with_budget(facts["model"]["budget"])
+    return problem, made

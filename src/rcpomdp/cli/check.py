@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import AsJson, app
+from .common import AsJson, app, hint_at_costly_ends
 from .printing import facts_table, model_facts, print_json, stdout
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def _check(
     from ..io import load_model
 
     model = load_model(file)
+    hint_at_costly_ends(model)
     facts = {
         "model_file": file,
         "name": model.name,

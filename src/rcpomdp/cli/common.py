@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .._plain_text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
 
 FAILED, BAD_INPUT, INFEASIBLE, STOPPED = 1, 2, 3, 4
 
@@ -34,9 +37,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 def announce_compilation() -> None:
     """Have numba say when it compiles, which takes seconds; what is cached is not compiled."""
-    from ..kernels.jit import when_compiling
+    from .. import _live
 
-    when_compiling(lambda: say("compiling kernels that are not cached yet: up to two minutes ..."))
+    _live.announce_compilation(always=True)
 
 
 def tell(words: str) -> None:
@@ -58,3 +61,13 @@ def complain(sentence: str, code: int) -> int:
     """Say what is wrong; return the exit code for it."""
     say(sentence)
     return code
+
+
+def hint_at_costly_ends(model: CPOMDP) -> None:
+    """Ask about states that look like ends but cost something."""
+    from ..model.added_costs import costly_ends
+
+    ends = costly_ends(model)
+    if ends:
+        more = f" (and {len(ends) - 1:,} more)" if len(ends) > 1 else ""
+        say(f"{ends[0]!r}{more} absorbs but costs: is it meant to be the end? An end costs nothing")

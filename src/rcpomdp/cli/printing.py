@@ -17,10 +17,10 @@ from .._json_values import finite
 from .._plain_text import printable
 from ..errors import ProblemError
 from ..problems import Problem
+from ..verification.claims import SIMULATED, STATEMENTS
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
-    from ..solvers import TracePoint
     from ..verification import Verification
 
 PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
@@ -122,6 +122,17 @@ def model_facts(model: CPOMDP) -> dict[str, Any]:
     }
 
 
+def budget_facts(model: CPOMDP) -> dict[str, Any]:
+    """What was kept: budgets, and where they are not as the paper has them how costs count, and for how long."""
+    own = bool((model.cost_discount != model.discount).any())
+    return {
+        "budget": [finite(limit) for limit in model.budget],
+        "cost_discount": model.cost_discount.tolist() if own else None,
+        "step_limit": [finite(limit) for limit in model.step_limit] if model.has_step_limits else None,
+        "model_horizon": model.horizon,
+    }
+
+
 def class_facts(model: CPOMDP) -> dict[str, Any]:
     """Facts about a model's observability classes."""
     from ..model.classes import observability_classes
@@ -197,35 +208,42 @@ def solution_table(summary: dict[str, Any]) -> Table:
     return table
 
 
-def verification_table(found: Verification, claims: dict[str, Any], model: CPOMDP) -> Table:
-    """Findings about a policy beside the claims."""
+def verification_table(found: Verification, model: CPOMDP) -> Table:
+    """Findings about a policy beside the claims, each with its verdict."""
     table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for title in ("exact" if found.note is None else "proven", "claimed", "budget"):
         table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("claim" if found.checks else "", no_wrap=True)
+    claims = {(check.claim, check.cost): check for check in found.checks}
+
+    def add(name: str, exact: str, budget: str = "", cost: int | None = None, title: str = "") -> None:
+        check = claims.pop((name, cost), None)
+        claimed = "" if check is None else _precise(name, check.claimed)
+        if check is not None and check.why == SIMULATED:
+            claimed = f"{check.claimed:.6g}, simulated"
+        table.add_row(title or claim_title(name), exact, claimed, budget, "" if check is None else check.verdict)
 
     def known(value: float) -> str:
         return "" if math.isnan(value) else f"{value:.9g}"
 
-    def claimed(key: str, k: int | None = None) -> str:
-        value = claims.get(key)
-        if k is not None and value is not None:
-            value = value[k]
-        simulated = claims.get("standard_error") is not None and key in ("reward", "cost")
-        return "" if value is None else f"{value:.6g}, simulated" if simulated else f"{value:.9g}"
-
-    table.add_row("reward", known(found.reward), claimed("reward"))
+    add("reward", known(found.reward))
     for k, name in enumerate(model.costs):
         budget = "unlimited" if model.budget[k] == math.inf else text(float(model.budget[k]))
-        table.add_row(str(name), known(found.cost[k]), claimed("cost", k), budget)
+        add("cost", known(found.cost[k]), budget, k, str(name))
         exact = tolerance.same(found.spent[k], found.sure_cost[k])
         sure = f"{'' if exact else '≤ '}{found.sure_cost[k]:.9g}"
-        title = "sure cost" if model.n_costs == 1 else f"{name}, sure cost"
-        table.add_row(title, sure, claimed("sure_cost", k), budget)
-    table.add_row("lower bound", "", claimed("lower"))
-    table.add_row("upper bound", "", claimed("upper"))
+        add("sure_cost", sure, budget, k, "sure cost" if model.n_costs == 1 else f"{name}, sure cost")
+    for name, cost in [key for key in claims if key[0] in STATEMENTS and key[0] != "budget"]:
+        which = "" if cost is None or model.n_costs == 1 else f"{model.costs[cost]}, "
+        add(name, "", "", cost, which + claim_title(name))
     table.add_row("beliefs walked", text(found.beliefs))
     return table
+
+
+def claim_title(name: str) -> str:
+    """A claim's name as a person reads it."""
+    return {"lower": "lower bound", "upper": "upper bound"}.get(name, name.replace("_", " "))
 
 
 def _pairs() -> Table:
@@ -259,17 +277,6 @@ def problem_row(name: str, problem: Problem | ProblemError) -> dict[str, Any]:
         "budget": defaults.get("budget"),
         "summary": summary,
     }
-
-
-@contextmanager
-def live_bounds(what: str) -> Iterator[Callable[[TracePoint], None] | None]:
-    """A live line with the bounds on stderr, if that is a terminal; yields what moves it on."""
-    console = PlainConsole(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status(f"{what}: setting up") as status:
-        yield lambda point: status.update(f"{what}: {point.in_words()}")
 
 
 @contextmanager

@@ -38,6 +38,7 @@ def _reproduce(
         str | None, typer.Option(metavar="ADDRESS", help="Run on a dask scheduler, as in tcp://host:8786.")
     ] = None,
     store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
+    runs: Annotated[int | None, typer.Option(help="Simulated runs of a cell, at most.")] = None,
     only: Annotated[str | None, typer.Option(metavar="PATTERN", help="Cells like this, as in 'tiger*arcs'.")] = None,
     skip: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="No cells like this; may be repeated.")
@@ -50,17 +51,17 @@ def _reproduce(
     if suite is None:
         _list(as_json)
         return
-    asked = suites.cells(suite, time_limit, step_time, seeds, only, skip or ())
+    asked = suites.cells(suite, time_limit, step_time, seeds, only, skip or (), runs)
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     if workers is not None and scheduler is not None:
         raise InputError("workers are those of the scheduler; give --workers or --scheduler, not both")
     from ..experiments.run.store import RunStore, canonical
 
-    with RunStore(store, create=True) as runs:
-        code = _run(asked, runs, workers, scheduler)
+    with RunStore(store, create=True) as kept:
+        code = _run(asked, kept, workers, scheduler)
         wanted = {canonical(cell) for _, cell in asked}
-        records = [record for record in runs.records(suite) if canonical(record.cell) in wanted]
+        records = [record for record in kept.records(suite) if canonical(record.cell) in wanted]
     from ..experiments.report import formats, tables
     from ..experiments.run.progress import plural
 

@@ -20,10 +20,11 @@ from .common import (
     announce_compilation,
     app,
     complain,
+    hint_at_costly_ends,
     say,
     tell,
 )
-from .printing import live_bounds, print_json, progress_bar, simulation_table, solution_table, stdout
+from .printing import budget_facts, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -36,15 +37,22 @@ def _solve(
     solver: Annotated[str | None, typer.Option(help="Name of a solver; see `rcpomdp solvers`.")] = None,
     param: Parameters = None,
     budget: Budgets = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cost", metavar="LINE", help="A further cost, as 'energy: forward : * 1'; NAME: ACTION : STATE VALUE."
+        ),
+    ] = None,
     variant: Annotated[str | None, typer.Option(help="Variant of the solver, if it has several.")] = None,
     objective: Annotated[
         str | None,
         typer.Option(help="sarsop: reward; cost or cost:NAME; or weights λ for reward - λ·cost, as 4.15 or 1,2."),
     ] = None,
     k: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--k",
+            metavar="NUMBER",
             help="arcs: hold the budget at histories shorter than this, 1 is on average; every history unless given.",
         ),
     ] = None,
@@ -71,12 +79,16 @@ def _solve(
     runs: Annotated[int, typer.Option(min=0, help="Simulate the policy so many times.")] = 0,
     steps: Annotated[int, typer.Option(min=0, help="Most steps of a simulated run.")] = 20,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Save the policy, as in policy.rcp.")] = None,
+    proof: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Prove the upper bound, and save the proof, as in bound.rcproof.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem: bounds on the optimum, and a policy."""
     if horizon is not None:
         param = [*(param or []), f"horizon={horizon}"]
-    model = arguments.model(problem, param, budget)
+    model = arguments.model(problem, param, budget, cost)
+    hint_at_costly_ends(model)
     announce_compilation()
     from ..io.atomic import check_writable
     from ..io.policy.file import check_ending
@@ -92,21 +104,43 @@ def _solve(
             )
         check_ending(out)
         check_writable(out)
+    if proof is not None:
+        if "proof" not in chosen.options:
+            raise InputError(f"{chosen.name} writes no proofs; arcs, sarsop and cgcp do")
+        check_writable(proof)
     flags = {
+        "proof": True if proof is not None else None,
         "variant": variant,
         "objective": None if objective is None else arguments.objective(objective),
-        "k": int(k) if k is not None and math.isfinite(k) and k == int(k) else k,
+        "k": None if k is None else arguments.number(k),
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": None if memory_limit is None else memory_limit * 1e9,
         "seed": seed,
     }
     options = arguments.options(option, flags)
-    with live_bounds(problem) as progress:
-        shown = {"progress": progress} if "progress" in chosen.options else {}
-        result = solve(model, chosen.name, **options, **shown)
+    result = solve(model, chosen.name, **options)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
-    summary["budget"] = [finite(limit) for limit in model.budget]
+    summary |= budget_facts(model)
+    unsaved: list[str] = []
+    if out is not None:
+        try:
+            result.save(out, model)
+        except (InputError, OSError) as error:  # what was found is shown all the same
+            unsaved.append(f"the policy is not saved: {error}")
+        else:
+            say(f"policy saved to {out}{_unproven(result, model)}")
+    if proof is not None and result.proof is not None:
+        from ..io import save_proof
+
+        try:
+            save_proof(proof, result.proof, model, {"name": problem, "parameters": arguments.parameters(param)})
+        except (InputError, OSError) as error:
+            unsaved.append(f"the proof is not saved: {error}")
+        else:
+            told = "that no policy keeps the budget" if result.proof.upper == -math.inf else f"{result.proof.upper:.9g}"
+            say(f"proof of {told} saved to {proof}")
+        summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -122,18 +156,13 @@ def _solve(
             tell(f"{simulation['runs']} runs of at most {steps} steps, seed {seed or 0}")
             stdout().print(simulation_table(simulation))
     code = _judge(result, model, chosen)
-    if out is not None:
-        recipe = {"name": problem, "parameters": arguments.parameters(param)}
-        try:
-            result.save(out, model, recipe)
-        except InputError as error:  # a full disk, after all that work: what was found has been told
-            raise typer.Exit(complain(str(error), FAILED)) from None
-        say(f"policy saved to {out}{_unproven(result, model)}")
+    for reason in unsaved:
+        code = complain(reason, FAILED)
     raise typer.Exit(code)
 
 
 def _unproven(result: Result, model: CPOMDP) -> str:
-    """A clause on what is not proven of a policy."""
+    """What a saved policy does not promise."""
     if result.k is not None and result.lower > -math.inf:
         return f"; it keeps the budget at histories shorter than {result.k} alone"
     return "" if result.admissible or not model.n_costs else "; it is NOT proven to keep the budget in every history"
@@ -142,11 +171,14 @@ def _unproven(result: Result, model: CPOMDP) -> str:
 def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
     """Say what a result leaves to be desired, and return the exit code."""
     from ..solvers import Criterion
+    from ..solvers.advice import advice
 
     if result.admissible is None:
+        why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
         for name, cost, limit in zip(model.costs, result.cost, model.spending_limit, strict=True):
-            if cost > limit:
-                why = f": {solver.name} does not look at budgets" if solver.criterion is Criterion.NO_BUDGET else ""
+            if cost == math.inf:
+                say(f"{name} is infinite, shown as '-': it is not discounted, and the policy spends it for ever{why}")
+            elif cost > limit:
                 say(f"{name} {cost:.6g} is above its budget{why}")
     elif not result.admissible and result.status != "infeasible":
         steps = f", only for {result.horizon} steps" if result.horizon else ""
@@ -174,9 +206,23 @@ def _judge(result: Result, model: CPOMDP, solver: Solver) -> int:
         return complain(f"infeasible: no policy keeps {budget} {where}: {'; '.join(needs)}", INFEASIBLE)
     if result.lower == -math.inf and result.upper == math.inf:
         found = f"there is a policy, but {result.solver} gives no bounds"
+    elif result.lower == -math.inf and _claims_no_lower_bound(result, model, solver):
+        found = (
+            f"there is a policy, but {result.solver} claims no lower bound; none is worth more than {result.upper:.6g}"
+        )
     elif result.lower == -math.inf:
         found = f"no policy that keeps the budget was found yet, and none is worth more than {result.upper:.6g}"
     else:
         found = f"the gap is {result.gap:.3g}" + ("" if result.epsilon is None else f", above {result.epsilon:g}")
-        found += "; -o iterations=N allows more" if result.status == "iteration limit" else ""
-    return complain(f"{result.status}: {found}", STOPPED)
+    complain(f"{result.status}: {found}", STOPPED)
+    for sentence in advice(result, shell=True):
+        say(sentence)
+    return STOPPED
+
+
+def _claims_no_lower_bound(result: Result, model: CPOMDP, solver: Solver) -> bool:
+    """True if there is no lower bound though the policy keeps the budget as the solver means it: none is claimed."""
+    from ..solvers import Criterion
+
+    is_within = bool((result.cost <= model.spending_limit).all())
+    return solver.criterion is Criterion.NO_BUDGET or (result.admissible is not False and is_within)

@@ -28,7 +28,8 @@ def is_model_file(word: str | os.PathLike[str]) -> bool:
 def load_model(path: str | os.PathLike[str]) -> CPOMDP:
     """The model in a file; a file that makes no sense is refused with a sentence that says where."""
     kind = check_ending(path)
-    return cast("CPOMDP", getattr(import_module(f".{kind}.reader", __package__), f"read_{kind}")(path))
+    model = cast("CPOMDP", getattr(import_module(f".{kind}.reader", __package__), f"read_{kind}")(path))
+    return model.from_source(os.fsdecode(path), {})
 
 
 def save_model(path: str | os.PathLike[str], model: CPOMDP) -> None:

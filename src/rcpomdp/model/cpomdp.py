@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
@@ -78,6 +79,7 @@ class CPOMDP:
     name: str
     horizon: int | None  # steps after which the process is over
     base: CPOMDP | None  # of a model with a horizon, the process without the time
+    source: Mapping[str, Any] | None  # the problem or file it was made from: {"name": ..., "parameters": {...}}
 
     def __init__(
         self,
@@ -145,6 +147,7 @@ class CPOMDP:
             name=str(name),
             horizon=None,
             base=None,
+            source=None,
         )
         if terminal is not None:
             self._check_terminal(terminal)
@@ -366,7 +369,7 @@ class CPOMDP:
         return self._with_terms(arrays=arrays, step_limit=limit)
 
     def with_horizon(self, horizon: int) -> CPOMDP:
-        """The same process, over after so many steps; its states are pairs (state, steps taken).
+        """The same process, over after so many steps in place of any that it had; its states are (state, steps taken).
 
         The time is known, as it follows from the history, so that policies need no clock but what they observe.
 
@@ -412,6 +415,43 @@ class CPOMDP:
         from .risk import with_risk
 
         return with_risk(self, failures, budget, name, step_limit)
+
+    def with_costs(
+        self,
+        costs: Mapping[Any, Any] | Iterable[str] | str,
+        budget: Any = None,
+        *,
+        cost_discount: Any = None,
+        step_limit: Any = None,
+    ) -> CPOMDP:
+        """The same model with further costs, after its own.
+
+        Parameters
+        ----------
+        costs : ``{name: function}``, of ``(s, a)``, ``(s, a, s')`` or ``(s, a, s', o)``, which is not called where the
+            process has ended; or ``{name: array}``, C[s, a] or as the model takes it; or lines of text of the form
+            ``"NAME: ACTION : STATE VALUE"``, where ``*`` stands for all
+        budget, cost_discount, step_limit : of these costs, as the model takes them
+
+        >>> import rcpomdp as rc
+        >>> model = rc.problems.make("tiger")
+        >>> model.with_costs({"doors": lambda s, a: a != "listen"}, budget=2)
+        CPOMDP 'tiger': 2 states, 3 actions, 2 observations, 2 costs, discount 0.75, budget 3, 2
+        >>> model.with_costs("doors: open-left : * 1").cost[1].tolist()
+        [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+        """
+        from .added_costs import with_costs
+
+        return with_costs(self, costs, budget, cost_discount, step_limit)
+
+    def from_source(self, name: str, parameters: Mapping[str, Any]) -> CPOMDP:
+        """The same model, which remembers the problem or file that it was made from."""
+        return self._changed(source={"name": name, "parameters": dict(parameters)})
+
+    @property
+    def title(self) -> str:
+        """Its name, or else that of its file; empty if it has neither."""
+        return self.name or ("" if self.source is None else Path(self.source["name"]).stem)
 
     def scalarised(self, weights: Any) -> CPOMDP:
         """The plain POMDP with reward ``R − Σ_k λ_k C_k``; its optimum V_λ bounds the constrained one."""
@@ -474,7 +514,8 @@ class CPOMDP:
 
     def _changed(self, **fields: Any) -> CPOMDP:
         other = object.__new__(type(self))
-        other._set(**{**self.__getstate__(), **fields})
+        source = self.source if fields.keys() <= {"budget"} else None  # what is changed otherwise is another problem
+        other._set(**{**self.__getstate__(), "source": source, **fields})
         return other
 
     def __getstate__(self) -> dict[str, Any]:

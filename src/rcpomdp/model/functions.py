@@ -15,6 +15,8 @@ from ..errors import ModelError
 from . import validation as check
 from .labels import Labels
 
+VALUE_FORMS = ("(s, a)", "(s, a, s')", "(s, a, s', o)")  # what a reward or a cost may be a function of
+
 
 def tabulate(
     states: Iterable[Hashable],
@@ -35,8 +37,8 @@ def tabulate(
             raise ModelError(f"the model has no {what}")
     labels = (s_labels, a_labels, o_labels)
     ended = _terminal_states(terminal, s_labels)
-    _arity(transition, "transition", ("(s, a)",))
-    _arity(observation, "observation", ("(a, s')",))
+    arity(transition, "transition", ("(s, a)",))
+    arity(observation, "observation", ("(a, s')",))
 
     def successors(s: int, a: int) -> Mapping[Any, float]:
         if s in ended:
@@ -53,12 +55,12 @@ def tabulate(
 
     def expected(function: Callable[..., Any], what: str) -> FloatArray:
         """X[s, a, i] of a function that returns one value (i = 0) or several."""
-        arity = _arity(function, what, ("(s, a)", "(s, a, s')", "(s, a, s', o)"))
+        takes = arity(function, what, VALUE_FORMS)
         tables: FloatArray | None = None
         for s in sorted(set(range(len(s_labels))) - ended):
             for a in range(len(a_labels)):
                 where = f"{what} of state {s_labels[s]!r} under action {a_labels[a]!r}"
-                outcomes = _outcomes(function, where, arity, s, a, t_tables, z_tables, labels)
+                outcomes = _outcomes(function, where, takes, s, a, t_tables, z_tables, labels)
                 for _, values in outcomes:
                     if tables is None:
                         tables = np.zeros((len(s_labels), len(a_labels), values.size))
@@ -129,7 +131,7 @@ def _matrix(table: list[_Row], width: int) -> sp.csr_array[np.float64]:
 def _outcomes(
     function: Callable[..., Any],
     where: str,
-    arity: int,
+    takes: int,
     s: int,
     a: int,
     t_tables: list[list[_Row]],
@@ -139,13 +141,13 @@ def _outcomes(
     """``(T(s, a, s') Z(s', a, o), f(s, a, s', o))`` for all s' and o that may follow, if f takes them."""
     states, actions, observations = labels
     here = (states[s], actions[a])
-    if arity == 2:
+    if takes == 2:
         return [(1.0, _numbers(function(*here), where))]
     outcomes = []
     for s_next, p in t_tables[a][s].items():
-        for o, q in z_tables[a][s_next].items() if arity == 4 else ((0, 1.0),):
+        for o, q in z_tables[a][s_next].items() if takes == 4 else ((0, 1.0),):
             if p * q > 0:
-                there = (states[s_next], observations[o])[: arity - 2]
+                there = (states[s_next], observations[o])[: takes - 2]
                 outcomes.append((p * q, _numbers(function(*here, *there), where)))
     return outcomes
 
@@ -182,7 +184,7 @@ def _call(function: Callable[..., Any], what: str, *args: Hashable, or_none: boo
     raise ModelError(f"{what}({given}) returned {short(result)}, not a mapping from labels to probabilities")
 
 
-def _arity(function: Any, what: str, forms: tuple[str, ...]) -> int:
+def arity(function: Any, what: str, forms: tuple[str, ...]) -> int:
     """Number of labels that a function is called with: the fewest, from 2 on, that it takes."""
     wanted = " or ".join((", ".join(forms[:-1]), forms[-1])) if len(forms) > 1 else forms[0]
     if not callable(function):

@@ -76,6 +76,11 @@ def with_risk(
     if model.horizon is not None:  # a failure at the last step counts, too: where it leads is seen without the time
         timeless = with_risk(model.without_time(), failures, budget, name, step_limit)
         return over_horizon(timeless, model.horizon)
+    own = Labels([name], "cost")
+    limits = {"budget": check.budget_vector(budget, own), "step limit": check.step_limits(step_limit, own)}
+    for what, limit in limits.items():
+        if 1 < limit[0] < np.inf:
+            raise ModelError(f"{what} of {name!r} is {limit[0]:.12g}, above 1, and a risk is a probability")
     risk = risk_cost(model, failures)
     failed = _mask(model, failures)
     if (started := np.flatnonzero(failed & (model.initial_belief > 0))).size:
@@ -84,9 +89,8 @@ def with_risk(
             f"the initial belief gives failure state {model.states[s]!r} probability {model.initial_belief[s]:.12g}, "
             "a failure that no budget can bound"
         )
-    own = Labels([name], "cost")
     beta = check.cost_discounts(1.0, own, model.discount)
-    limit = np.append(model.step_limit, check.step_limits(step_limit, own))
+    limit = np.append(model.step_limit, limits["step limit"])
     arrays = model.arrays._replace(
         cost=np.concatenate([model.cost, risk[None]]),
         cost_discount=np.append(model.cost_discount, beta),
@@ -94,7 +98,7 @@ def with_risk(
     )
     return model._changed(
         arrays=arrays,
-        budget=np.append(model.budget, check.budget_vector(budget, own)),
+        budget=np.append(model.budget, limits["budget"]),
         step_limit=limit,
         costs=Labels([*model.costs, name], "cost"),
     )

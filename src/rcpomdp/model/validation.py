@@ -281,6 +281,9 @@ def per_cost(given: Any, costs: Labels, what: str, default: float) -> FloatArray
         given = [named.get(i) for i in range(k)]
     if isinstance(given, list | tuple):
         given = [default if value is None else value for value in given]
+    for value in given if isinstance(given, list) else [given]:
+        if isinstance(value, str):
+            raise ModelError(f"{what} is {value!r}, a text and not a number")
     vector = real_array(given, what).reshape(-1)
     if vector.shape != (k,):
         raise ModelError(f"{what} has length {len(vector)}, but the model has {count(k, 'cost')}")

@@ -10,6 +10,7 @@ from .node_vectors import node_vectors
 from .plan_set import PlanSetPolicy
 from .random import RandomPolicy
 from .stochastic_controller import StochasticControllerPolicy
+from .tabulate import tabulate
 
 __all__ = [
     "AlphaPolicy",
@@ -28,4 +29,5 @@ __all__ = [
     "node_vectors",
     "policy_graph",
     "qmdp",
+    "tabulate",
 ]

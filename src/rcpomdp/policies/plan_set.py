@@ -7,17 +7,20 @@ A plan is an action, a successor for every observation, a vector and a sure cost
 It may be followed from every belief b over its domain with ``w ≤ d`` left, and earns at least ``α·b`` (docs/theory.md,
 Theorem 4). A *belief node* is met from the start at one belief b alone, and may use the cost that is expected there:
 ``v ≤ R(b, a) + γ Σ_o p(o) v_o``, ``w ≥ C(b, a) + γ max_o w_o``. Belief nodes form no cycle, and plans lead to plans.
+
+A *guide* is a vector and an action without a promise: its sure cost is infinite, and nothing follows it. Where the best
+guide's action leaves enough for some plan whatever is observed, it is taken in place of the plan's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._types import AnyArray, FloatArray, IntArray
+from .._types import AnyArray, BoolArray, FloatArray, IntArray
 from ..errors import PolicyError
 from ..kernels.simulation import plan_set as kernels
 from ..kernels.simulation.rollout import PLAN_SET
@@ -36,6 +39,14 @@ class PlanSetState(NamedTuple):
     node: int
 
 
+class Guide(NamedTuple):
+    """A vector that is compared with others at a belief, and the action that it stands for."""
+
+    action: int
+    states: IntArray  # increasing, that it covers
+    vector: FloatArray  # one value for each
+
+
 class PlanSetPolicy:
     """Follow a plan, and change to a better one whenever the budget that is left allows it.
 
@@ -45,19 +56,23 @@ class PlanSetPolicy:
     wherever it is changed (Theorem 6). It earns at least what the start promises. All this holds if the numbers
     are what they should be, which `verify` checks and the policy itself does not.
 
+    With guides, the action at (b, d) is that of the guide with the largest α·b, if after every observation some plan
+    has ``w ≤ d'`` at the new belief; else it is that of the best plan with ``w ≤ d``. The budget is kept all the same,
+    as there always is a plan to change to (Theorem 22). What the start promises is then what the plans alone earn.
+
     The budget is that of `model`. From a start that costs more than that, the best plan within it is taken at once.
 
     Parameters
     ----------
     actions : [n] action of each node
-    successors : [n, O] node that follows each observation; -1 where it cannot be made
-    sure_cost : [n, K] w: no history from this node on spends more
+    successors : [n, O] node that follows each observation; -1 where it cannot be made, and of guides
+    sure_cost : [n, K] w: no history from this node on spends more; inf makes it a guide
     domain : [n] number of the node's domain; -1 makes it a belief node
     domain_start : [m + 1] domain i is ``domain_states[domain_start[i]:domain_start[i + 1]]``
     domain_states : states of the domains one after another, increasing in each
     values_start : [n + 1] the values of node i are ``values[values_start[i]:values_start[i + 1]]``
-    values : of a plan its vector over the domain's states, of a belief node the reward from its belief
-    start : first node
+    values : of a plan or guide its vector over the domain's states, of a belief node the reward from its belief
+    start : first node, no guide
 
     Examples
     --------
@@ -129,6 +144,31 @@ class PlanSetPolicy:
             self.start,
         )
 
+    def with_guides(self, guides: Sequence[Guide]) -> PlanSetPolicy:
+        """The same plans with guides; where nothing costs anything there are none."""
+        if not self.model.n_costs:
+            return self
+        parts, n = np.split(self.domain_states, self.domain_start[1:-1]), len(guides)
+        known = {part.tobytes(): i for i, part in enumerate(parts)}
+        for guide in guides:
+            if guide.states.tobytes() not in known:
+                known[guide.states.tobytes()] = len(parts)
+                parts.append(guide.states)
+        domain = np.array([known[guide.states.tobytes()] for guide in guides], dtype=np.int64)
+        sizes = [*np.diff(self.values_start), *(guide.vector.size for guide in guides)]
+        return PlanSetPolicy(
+            self.model,
+            np.append(self.actions, np.array([guide.action for guide in guides], dtype=np.int64)),
+            np.vstack([self.successors, np.full((n, self.model.n_observations), -1)]),
+            np.vstack([self.sure_cost, np.full((n, self.model.n_costs), np.inf)]),
+            np.append(self.domain, domain),
+            np.cumsum([0, *map(len, parts)]),
+            np.concatenate(parts),
+            np.cumsum([0, *sizes]),
+            np.concatenate([self.values, *(guide.vector for guide in guides)]),
+            self.start,
+        )
+
     def _check_nodes(self) -> None:
         model, n = self.model, self.actions.size
         if n == 0:
@@ -149,10 +189,17 @@ class PlanSetPolicy:
                 f"node {i} goes to node {self.successors[i, o]} after observation "
                 f"{model.observations[int(o)]!r}, which does not exist"
             )
-        for i, k in np.argwhere(~((self.sure_cost >= 0) & (self.sure_cost < np.inf))):
-            raise PolicyError(f"the sure cost of node {i} is {self.sure_cost[i, k]:.12g}, not finite and at least 0")
+        for i, k in np.argwhere(~(self.sure_cost >= 0)):
+            raise PolicyError(f"the sure cost of node {i} is {self.sure_cost[i, k]:.12g}, not at least 0")
+        guides = self.is_guide
+        for i in np.flatnonzero(guides & (np.isfinite(self.sure_cost).any(axis=1) | (self.domain < 0))):
+            raise PolicyError(f"node {i} has an infinite sure cost, but is no guide: those have no other, and a domain")
+        for i, o in np.argwhere(guides[:, None] & (self.successors >= 0)):
+            raise PolicyError(f"guide {i} has a successor after observation {model.observations[int(o)]!r}")
         if not 0 <= self.start < n:
             raise PolicyError(f"the plan set starts at node {self.start}, which does not exist")
+        if guides[self.start]:
+            raise PolicyError(f"the plan set starts at node {self.start}, which is a guide")
 
     def _check_domains(self) -> None:
         first, states = self.domain_start, self.domain_states
@@ -176,6 +223,11 @@ class PlanSetPolicy:
         for place in np.flatnonzero(~np.isfinite(self.values)):
             raise PolicyError(f"a value of node {_owner(self.values_start, place)} is not finite")
 
+    @cached_property
+    def is_guide(self) -> BoolArray:
+        """[n] True at nodes of which it is not known what they spend."""
+        return np.asarray(np.isinf(self.sure_cost).any(axis=1))
+
     @property
     def budget(self) -> FloatArray:
         """The budget at the start, [K]; inf is unlimited."""
@@ -195,10 +247,15 @@ class PlanSetPolicy:
         place[self._order] = np.arange(self.actions.size)
         return place
 
+    def by_node(self, marks: BoolArray) -> BoolArray:
+        """[n] marks of a program's nodes, in the order of the policy's own."""
+        return marks[self._place[:-1]]
+
     @cached_property
     def _plans(self) -> kernels.PlanArrays:
         m, domain = self.domain_start.size - 1, self.domain[self._order]
         group = np.searchsorted(np.where(domain < 0, m, domain), np.arange(m + 1))
+        guides = group[1:] - np.bincount(domain[self.is_guide[self._order]], minlength=m)
         size = np.diff(self.domain_start)
         values_start = np.concatenate([[0], np.cumsum(np.diff(group) * size)])
         values = np.empty(self.values.size)
@@ -213,6 +270,7 @@ class PlanSetPolicy:
             sure_cost=self.sure_cost[self._order],
             domain=domain,
             group=group,
+            guides=guides,
             domain_start=self.domain_start.copy(),
             domain_states=self.domain_states.copy(),
             holder_start=np.concatenate([[0], np.cumsum(held)]),
@@ -221,17 +279,29 @@ class PlanSetPolicy:
             values=values,
         )
 
-    def _scratch(self) -> tuple[FloatArray, IntArray]:
-        return np.empty(self.actions.size), np.empty(self.model.n_states, dtype=np.int64)
+    @cached_property
+    def _scratch(self) -> kernels.PlanScratch:
+        model = self.model
+        return kernels.plan_scratch(self.actions.size, model.n_states, model.n_observations, model.n_costs)
 
     @cached_property
     def _initial(self) -> PlanSetState:
-        b, (score, place), start = beliefs.initial(self.model), self._scratch(), int(self._place[self.start])
+        b, start, left = beliefs.initial(self.model), int(self._place[self.start]), tuple(self.budget.tolist())
         value = -np.inf
         if (self.sure_cost[self.start] <= self.model.spending_limit).all():
-            value = kernels.node_value(self._plans, start, *b, place)
-        node = kernels.best_node(self._plans, start, value, self._plans.budget, *b, score, place)
-        return PlanSetState(b, tuple(self.budget.tolist()), int(self._order[node]))
+            value = kernels.node_value(self._plans, start, *b, self._scratch.place)
+        node = kernels.best_node(self._plans, start, value, self._plans.budget, *b, self._scratch)
+        return PlanSetState(b, left, self._follow(node, left, b))
+
+    def _follow(self, place: int, left: tuple[float, ...], belief: Belief) -> int:
+        """The node to go on with, where that at a place is at hand."""
+        program = self._program
+        after = kernels.follow(
+            self.model.arrays, program.plans, program.action, place, np.array(left), *belief, self._scratch
+        )
+        if after < 0:
+            raise PolicyError("no plan of the set fits what is left of the budget")
+        return int(self._order[after])
 
     def initial(self, rng: np.random.Generator) -> PlanSetState:
         """The initial belief with the whole budget, at the start or at a plan that promises more."""
@@ -257,20 +327,27 @@ class PlanSetPolicy:
     def node_after(self, node: int, observation: int, left: tuple[float, ...], belief: Belief) -> int:
         """The node that follows at the belief that an observation led to, with so much left."""
         successor = int(self.successors[node, observation])
-        if successor < 0:
+        if successor < 0 and not self.is_guide[node]:
             seen = self.model.observations[observation]
             raise PolicyError(f"{self.name(node)} has no successor after observation {seen!r}")
-        place = int(self._place[successor])
-        return int(self._order[kernels.follow(self._plans, place, np.array(left), *belief, *self._scratch())])
+        return self._follow(int(self._place[successor]), left, belief)
 
     def promise(self, state: PlanSetState) -> float:
-        """The least that the policy earns from a state on."""
-        _, place = self._scratch()
-        return kernels.node_value(self._plans, int(self._place[state.node]), *state.belief, place)
+        """The least that a state's node earns, if its plan is followed from there on; −inf of a guide."""
+        if self.is_guide[state.node]:
+            return -np.inf
+        return kernels.node_value(self._plans, int(self._place[state.node]), *state.belief, self._scratch.place)
 
     def name(self, node: int) -> str:
         """A node in words."""
-        return f"{'plan' if self.domain[node] >= 0 else 'belief node'} {node}"
+        kind = "guide" if self.is_guide[node] else "plan" if self.domain[node] >= 0 else "belief node"
+        return f"{kind} {node}"
+
+    def compressed(self, model: CPOMDP, loss: float = 0.0, time_limit: float = 60.0) -> PlanSetPolicy:
+        """A set of fewer plans of which no less is proven but for `loss`, verified; `rc.compress` tells more of it."""
+        from ..compression import compress  # it stands on policies and on their verification
+
+        return cast(PlanSetPolicy, compress(model, self, loss, time_limit).policy)
 
     def batches(self, states: Sequence[PlanSetState], model: CPOMDP) -> list[Batch]:
         """One batch of all runs, which have not begun; through the protocol if it is another model's, as elsewhere."""
@@ -285,18 +362,17 @@ class PlanSetPolicy:
             array.setflags(write=False)  # as a controller's are, so that one compiled kernel runs both
         return program(PLAN_SET, action=action, successor=successor, plans=self._plans)
 
-    def _sizes(self) -> tuple[int, int]:
-        """The numbers of plans and of belief nodes."""
-        plans = int((self.domain >= 0).sum())
-        return plans, self.actions.size - plans
+    def _sizes(self) -> dict[str, int]:
+        """The numbers of plans, of belief nodes and of guides."""
+        guides, nodes = int(self.is_guide.sum()), int((self.domain < 0).sum())
+        return {"plans": self.actions.size - guides - nodes, "belief nodes": nodes, "guides": guides}
 
     def __repr__(self) -> str:
-        plans, nodes = self._sizes()
-        return f"PlanSetPolicy({plans} plans{f', {nodes} belief nodes' if nodes else ''})"
+        sizes = ", ".join(f"{count} {what}" for what, count in self._sizes().items() if count or what == "plans")
+        return f"PlanSetPolicy({sizes})"
 
     def _repr_html_(self) -> str:
-        plans, nodes = self._sizes()
-        facts = [("plans", plans), ("belief nodes", nodes), ("domains", self.domain_start.size - 1)]
+        facts = [*self._sizes().items(), ("domains", self.domain_start.size - 1)]
         return notebook.policy(self, [*facts, ("starts at", self.name(self.start))])
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "rcpomdp.problems"
 REQUIRED = inspect.Parameter.empty  # default of a parameter that has none
-TERMS = ("cost_discount", "step_limit", "horizon")  # parameters of every model, whoever built it
+TERMS = ("costs", "cost_discount", "step_limit", "horizon")  # parameters of every model, whoever built it
 
 
 class Parameter(NamedTuple):
@@ -110,7 +110,7 @@ class Problem:
 
         if not isinstance(model, CPOMDP):
             raise ProblemError(f"problem {self.name!r} built {model!r}, which is not a CPOMDP")
-        return with_terms(model, terms)
+        return with_terms(model, terms).from_source(self.name, params | terms)
 
     def draw(self, model: CPOMDP) -> Drawing | None:
         """The drawing of a model that this problem built; None if it has none."""
@@ -130,6 +130,8 @@ class Problem:
 
 def with_terms(model: CPOMDP, terms: Mapping[str, Any]) -> CPOMDP:
     """A model with some of `TERMS`."""
+    if "costs" in terms:
+        model = model.with_costs(terms["costs"])
     if "cost_discount" in terms:
         model = model.with_cost_discount(terms["cost_discount"])
     if "step_limit" in terms:
@@ -310,7 +312,10 @@ def get(name: str) -> Problem:
     plug_ins = _plugins.plug_ins(GROUP)
     if name in plug_ins:
         return _load(name, plug_ins[name])
-    raise ProblemError(f"unknown problem {name!r}{did_you_mean(name, names())}")
+    hint = (
+        did_you_mean(name, names()) or "; `rcpomdp problems` lists those there are, and files end in .pomdp or .pomdpx"
+    )
+    raise ProblemError(f"unknown problem {name!r}{hint}")
 
 
 def make(name: str, /, **params: Any) -> CPOMDP:

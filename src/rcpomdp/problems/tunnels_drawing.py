@@ -7,7 +7,7 @@ from collections import defaultdict
 from ..model import CPOMDP
 from ..model.beliefs import Belief
 from ..views.drawing import Circle, Line, Rect, Shape, Text
-from .tunnels import LAST_CELL, OUT, PRIZE, ROCKY
+from .tunnels import LAST_CELL, MAPS, OUT, PRIZE, ROCKY
 
 _HALL = 1.2  # width of the hall, on the left
 _GAP = 0.3  # between tunnels
@@ -23,6 +23,7 @@ class TunnelsDrawing:
 
     def __init__(self, model: CPOMDP) -> None:
         self._places = [str(label).split() for label in model.states]  # place, then the terrain of each tunnel
+        self._rocks = MAPS.get(model.name.removeprefix("tunnels-"), MAPS["constant"]).rocks
 
     def scene(self) -> list[Shape]:
         """Hall, cells and prizes."""
@@ -51,8 +52,10 @@ class TunnelsDrawing:
         alive = 1 - place[OUT]
         for tunnel, p in rocky.items() if alive > 1e-12 else ():
             shown = f"tunnel {tunnel}: rocky with probability {p / alive:.3g}"
-            shapes.append(Rect(_HALL + 1, _top(tunnel), 2, 1, "hazard", round(0.6 * p / alive, 6), shown))
-            shapes.append(Text(_HALL + 2, _top(tunnel) + 0.83, f"rocky {p / alive:.0%}", "ink", 1.0, shown, 0.22))
+            left, width = _HALL + self._rocks[0] - 1, len(self._rocks)
+            shapes.append(Rect(left, _top(tunnel), width, 1, "hazard", round(0.6 * p / alive, 6), shown))
+            middle = left + width / 2
+            shapes.append(Text(middle, _top(tunnel) + 0.83, f"rocky {p / alive:.0%}", "ink", 1.0, shown, 0.22))
         for where, p in place.items():
             if p > 0:
                 x, y = self._spot(where)

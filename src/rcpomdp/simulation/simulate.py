@@ -40,6 +40,7 @@ from .trajectory import Step, follow
 
 _BLOCKS_PER_TASK = 8  # what a worker is given at a time
 _MOST_STEPS = 10**7
+_NOT_KEPT = np.zeros(0, dtype=np.bool_)
 
 _COLUMNS = ("run", "reward", "violation_step", "deliberate_step", "undecided", "length", "ended")
 
@@ -326,7 +327,7 @@ def _run_block(task: _Task, block: _Block, stopped: Callable[[], bool] = lambda:
     model, policy, base = task
     u_start, u, policy_rng = random_streams.block(block.seed, block.number, block.steps)
     states = [policy.initial(policy_rng) for _ in range(block.runs)]
-    outcome = _empty_outcome(block.runs, model.n_costs, block.steps + 1 if block.paths else 0)
+    outcome = empty_outcome(block.runs, model.n_costs, block.steps + 1 if block.paths else 0)
     start = beliefs.initial(model)
     judge = None if base is None else Judge(base)  # one for each block, so that workers change nothing
     verdicts = Deliberate(np.full(block.runs, NEVER), np.zeros(block.runs, dtype=np.bool_))
@@ -353,6 +354,7 @@ def _run_block(task: _Task, block: _Block, stopped: Callable[[], bool] = lambda:
                 u_start,
                 u,
                 outcome,
+                _NOT_KEPT,
             )
             if stuck != NEVER:
                 steps = follow(model, policy, states[stuck], float(u_start[stuck]), u[:, stuck])
@@ -377,7 +379,7 @@ def _count(model: CPOMDP, steps: Iterable[Step], run: int, out: Outcome) -> None
     out.reward[run], out.spent[run], out.ended[run] = step.reward, step.spent, model.terminal[step.state]
 
 
-def _empty_outcome(runs: int, n_costs: int, states: int) -> Outcome:
+def empty_outcome(runs: int, n_costs: int, states: int) -> Outcome:
     """Room for runs, with a path of so many states each."""
     return Outcome(
         reward=np.zeros(runs),

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._live import announce_compilation, live_bounds, logger
 from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import registry
+from .folding import folded, unfolded
 from .registry import DEFAULT, SOLVERS, Criterion, Solver, declare, register
 from .result import Result, TracePoint
 
@@ -25,38 +27,46 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
 
     Options are the solver's own. Of all that are built in: ``epsilon=1e-3``, the absolute gap to stop at;
     ``time_limit`` in seconds; ``memory_limit`` in bytes; ``seed``; ``progress``, a function called with the bounds now
-    and then. Besides, "arcs" (see `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop"
-    (see `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp"
-    and "exp-gradient" have ``iterations``; "cgcp-cl" has ``step_time``; "cpbvi" and "cpbvi-d" have ``beliefs`` and
-    ``iterations``.
+    and then, True for a live line of them, False for none; unless given, there is one on a terminal and in a notebook.
+    The logger "rcpomdp" tells of results (INFO) and bounds (DEBUG). Besides, "arcs" (see
+    `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop" (see
+    `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp" and
+    "exp-gradient" have ``iterations``, and the latter ``variant="derived"`` or ``"paper"``; "cgcp-cl" has ``step_time``
+    and ``overspent``; "cpbvi" and "cpbvi-d" have ``beliefs``, ``iterations``, ``blind_plans`` and ``planned_budget``.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
     chosen = registry.get(solver)
     known = chosen.options
+    progress = options.pop("progress", None)
+    is_live = progress if isinstance(progress, bool) else None
+    if progress is not None and is_live is None:
+        options["progress"] = progress
     for option in options:
         if option not in known:
             raise InputError(f"solver {solver!r} has no option {option!r}{did_you_mean(option, known)}")
-    _check_kind(model, chosen)
-    result = chosen.run(model, **options)
+    known_kind = _of_known_kind(model, chosen)
+    if is_live is not False:
+        announce_compilation()
+    with live_bounds(solver, False if "progress" in options else is_live) as shown:
+        told = options if shown is None or "progress" not in known else {"progress": shown} | options
+        result = chosen.run(known_kind, **told)
     if not isinstance(result, Result):
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
+    if known_kind is not model:
+        result = unfolded(result, model)
+    logger.info("%r", result)
     held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
-    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held)
+    return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 
 
-def _check_kind(model: CPOMDP, solver: Solver) -> None:
-    """Refuse a model of a kind that the solver does not know."""
+def _of_known_kind(model: CPOMDP, solver: Solver) -> CPOMDP:
+    """The model, with costs that the solver knows; one of a kind that it does not know is refused."""
     model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
-    if not solver.cost_discounts:
-        for k in np.flatnonzero(model.cost_discount != model.discount).tolist():
-            raise InputError(
-                f"solver {solver.name!r} needs costs discounted as the reward is, by {model.discount:.12g}, and cost "
-                f"{model.costs[k]!r} is discounted by {model.cost_discount[k]:.12g}; 'arcs' knows such costs"
-            )
     if not solver.step_limits:
         for k in np.flatnonzero(np.isfinite(model.step_limit)).tolist():
             raise InputError(
                 f"solver {solver.name!r} keeps no limits for single steps, and cost {model.costs[k]!r} has the step "
                 f"limit {model.step_limit[k]:.12g}; 'arcs' keeps them"
             )
+    return model if solver.cost_discounts else folded(model, f"solver {solver.name!r}", "; 'arcs' knows such costs")

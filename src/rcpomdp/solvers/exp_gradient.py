@@ -21,17 +21,25 @@ Choices that are ours:
   c below the budgets (Slater's condition). That policy is looked for first; without one, a hundredth of the budget
   stands for the denominator. V* is bounded by ``λ·ĉ + V_λ``, at zero and then at B / 4 as long as B gets smaller.
 - Where time is short, K is what there is time for, and is doubled as long as some is left.
+
+`variant="paper"` is the program that Ho et al. 2024 measured, with its constants in place of these: B = 10 and K = 100
+whatever the problem, costs in their own units, and a rate that grows, ``η_i = √(log 2 / 2 · i B²)`` after round i = 0,
+1, 2, ... (``√(log 2 / (2 i B²))`` was meant, it seems). So the multiplier stays at B / 2 for two rounds and then jumps
+about in its interval, unless an answer spends just the budget; where the optimal λ is above B, the mixture spends too
+much. The update is computed as it is printed: near B its denominator is a small difference of large numbers, and λ may
+come out of [0, B]. Such a λ is answered, and bounds nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
 from .._types import FloatArray
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import sarsop as unconstrained
 from .belief_graph.search import BeliefGraphSearch, Objective
@@ -42,6 +50,9 @@ from .clock import Clock
 from .early import answers_early, finishing
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 
+VARIANTS = ("derived", "paper")
+_ROUNDS_OF = {"derived": 1000, "paper": 100}
+_PUBLISHED_BOUND = 10.0
 _SHARE = 0.1  # of the time limit, for each of the searches that set the scale
 _FEWEST = 50  # rounds to begin with, unless fewer are asked for
 _NARROWINGS = 5  # of the bound on multipliers
@@ -59,8 +70,9 @@ def exp_gradient(
     memory_limit: float = 8e9,
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
-    iterations: int = 1000,
+    iterations: int | None = None,
     bound: float | None = None,
+    variant: str = "derived",
 ) -> Result:
     """Solve the C-POMDP approximately: the budgets hold in expectation, up to the regret.
 
@@ -71,9 +83,11 @@ def exp_gradient(
     memory_limit : bytes that beliefs and plans may take
     seed : of nothing, for there are no random choices; the policy draws when it runs
     progress : called with the bounds now and then
-    iterations : rounds K. If the time limit leaves little for each there are fewer to begin with, and then as many
-        again, with the rate of their number in all, as long as time lasts
+    iterations : rounds K, 1000 unless given. If the time limit leaves little for each there are fewer to begin with,
+        and then as many again, with the rate of their number in all, as long as time lasts
     bound : B, the largest multiplier of each cost; found from the problem unless given
+    variant : "derived" has constants that suit the problem; "paper" those of Ho et al. 2024, B = 10 and K = 100
+        unless given, which do not
 
     An interrupt (Ctrl-C) returns the mixture of the rounds done by then.
 
@@ -83,7 +97,10 @@ def exp_gradient(
     (True, True)
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
-    check_whole(iterations, "iterations", 1)
+    if variant not in VARIANTS:
+        raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    rounds = _ROUNDS_OF[variant] if iterations is None else iterations
+    check_whole(rounds, "iterations", 1)
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
     check_totals(model, LARGEST_OF_PROGRAMS)
@@ -93,13 +110,13 @@ def exp_gradient(
     clock.ready()
     game = Game(graph_search, epsilon, clock, progress)
     try:
-        status = game.play(int(iterations), bound)
+        status = game.play_as_published(int(rounds), bound) if variant == "paper" else game.play(int(rounds), bound)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing():
-        return game.result(status)
+        return replace(game.result(status), variant=variant)
 
 
 def multipliers(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
@@ -109,6 +126,18 @@ def multipliers(log_odds: FloatArray, bound: FloatArray) -> FloatArray:
     [1.0, 2.0, 0.0]
     """
     return np.asarray(bound * expit(log_odds))
+
+
+def published_update(at: FloatArray, z: FloatArray, bound: FloatArray) -> FloatArray:
+    """``B λ e^z / (B + λ (e^z − 1))``, computed as it stands; B where that is no number.
+
+    >>> published_update(np.array([1.0, 1.0]), np.array([0.0, np.log(3)]), np.full(2, 2.0)).round(6).tolist()
+    [1.0, 1.5]
+    """
+    with np.errstate(all="ignore"):
+        growth = np.exp(z)
+        after = bound * at * growth / (bound + at * (growth - 1))
+    return np.where(np.isfinite(after), after, bound)
 
 
 class Game:
@@ -157,6 +186,19 @@ class Game:
                     return ended
                 log_odds += rate * (self.graph_search.totals(plan)[1] - self._budget) / unit
             rounds = min(len(self.answers), iterations - len(self.answers))  # as many again, if time was short
+        return self._judge(ITERATION_LIMIT)
+
+    def play_as_published(self, iterations: int, bound: float | None) -> str:
+        """Play with the constants of Ho et al. 2024, without a look at the problem first; return what ended it."""
+        bounds = np.where(self._limited, _PUBLISHED_BOUND if bound is None else float(bound), 0.0)
+        at = bounds / 2
+        for i in range(iterations):
+            plan, ended = self._answer(at, self._share(1 / (iterations - i)))
+            self.answers.append(plan)
+            if ended not in (ENOUGH, SHARE_USED, STALLED):
+                return ended
+            z = np.sqrt(np.log(2) / 2 * i) * bounds * (self.graph_search.totals(plan)[1] - self._budget)
+            at = published_update(at, z, bounds)
         return self._judge(ITERATION_LIMIT)
 
     def _answer(self, at: FloatArray, seconds: float) -> tuple[int, str]:

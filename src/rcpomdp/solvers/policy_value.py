@@ -60,12 +60,11 @@ def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) 
 
 
 def simulated_worth(
-    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST
+    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST, all_steps: float = _STEPS
 ) -> tuple[float, FloatArray, FloatArray]:
     """Means over runs, and their standard errors; one batch at least."""
-    steps = math.ceil(min(_MOST_STEPS, model.steps_until(_TAIL)))
-    steps = max(1, steps)
-    runs = min(max(_STEPS // steps, _FEWEST), most_runs)
+    steps = max(1, math.ceil(min(_MOST_STEPS, model.steps_until(_TAIL))))
+    runs = int(min(max(all_steps / steps, _FEWEST), most_runs))
     rows: list[FloatArray] = []
     batch = _FIRST
     while sum(map(len, rows)) < runs:

@@ -44,7 +44,7 @@ class Traits:
     randomised: bool = False  # its policies draw at random
     bounds: bool = True  # it bounds the optimum
     variants: tuple[str, ...] = ()  # values of its option "variant", the default first
-    cost_discounts: bool = False  # it knows costs whose discount is not that of the reward
+    cost_discounts: bool = False  # it knows costs whose discount is not that of the reward, also without a horizon
     step_limits: bool = False  # it keeps limits for single steps, or heeds no limit at all
 
 
@@ -110,6 +110,7 @@ SOLVERS = {
             summary="a mixture near that optimum, and an upper bound on it",
             criterion=Criterion.EXPECTATION,
             randomised=True,
+            variants=("derived", "paper"),
             function=".exp_gradient:exp_gradient",
         ),
         Solver(
@@ -159,9 +160,9 @@ def declare(
     randomised : whether its policies draw at random
     bounds : whether it bounds the optimum
     variants : values of its option ``variant``, the default first
-    cost_discounts : whether it knows costs whose discount is not that of the reward; models that have such are refused
-        for it otherwise
-    step_limits : the same for limits of single steps
+    cost_discounts : whether it knows costs whose discount is not that of the reward. For one that does not they are
+        folded into the costs of each step where there is a horizon, and refused where there is none
+    step_limits : whether it keeps limits for single steps; models that have such are refused for it otherwise
     """
     known = [str(c) for c in Criterion]
     for what, said_of_it in (

@@ -12,8 +12,10 @@ import numpy as np
 
 from .._json_values import finite
 from .._types import FloatArray
+from ..errors import InputError
 from ..model import CPOMDP
 from ..policies import Policy
+from ..verification.proof import Proof
 from ..views import notebook
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
@@ -47,7 +49,7 @@ class TracePoint(NamedTuple):
         if self.lower == -math.inf and self.upper == math.inf:
             bounds = f"sweep {self.trials}"
         elif self.lower == -math.inf:
-            bounds = f"no policy within the budget yet, at most {self.upper:.5g}"
+            bounds = f"no lower bound yet, at most {self.upper:.5g}"
         else:
             bounds = f"[{self.lower:.5g}, {self.upper:.5g}], gap {self.upper - self.lower:.3g}"
         return f"{self.seconds:.0f} s, {bounds}, {self.beliefs:,} beliefs, {self.plans:,} plans"
@@ -83,6 +85,9 @@ class Result:
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
+    proof: Proof | None = field(default=None, repr=False)  # of the upper bound, if one was asked for
+    evidence: Any = field(default=None, repr=False)  # the search, while a proof may be asked for
+    model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
 
     @classmethod
     def of_search(
@@ -121,6 +126,13 @@ class Result:
     def gap(self) -> float:
         """Upper minus lower bound."""
         return self.upper - self.lower
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences on what to do about a gap that is larger than epsilon; none where there is nothing to do."""
+        from .advice import advice  # which asks the registry, which knows results
+
+        return advice(self)
 
     def summary(self) -> dict[str, Any]:
         """Everything but policy and trace as plain numbers, ready for JSON; what is not finite is None."""
@@ -170,19 +182,27 @@ class Result:
         told = self.summary() | {"budget": [finite(limit) for limit in model.budget], "epsilon": self.epsilon}
         return {name: told[name] for name in _CLAIMS if name in told} | {"options": self.options}
 
-    def save(self, path: str | os.PathLike[str], model: CPOMDP, problem: str | Mapping[str, Any] | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        model: CPOMDP | None = None,
+        problem: str | Mapping[str, Any] | None = None,
+    ) -> None:
         """Save the policy and what is claimed of it, as ``rcpomdp solve --out`` does.
 
         Parameters
         ----------
         path : ends in .rcp; the file appears whole or not at all
-        model : the one that was solved
-        problem : its name, or ``{"name": ..., "parameters": {...}}``, so that the file tells which model it is for
+        model : the one that was solved, which a result of `rc.solve` remembers
+        problem : its name or file, or ``{"name": ..., "parameters": {...}}``, so that the file tells which model it is
+            for; models of `rc.problems.make` and `rc.load_model` remember that
         """
         from ..io import save_policy  # reads policies of every kind, and is slow to import
 
-        recipe = {"name": problem, "parameters": {}} if isinstance(problem, str) else problem
-        save_policy(path, self.policy, model, self.claims(model), recipe)
+        solved = self.model if model is None else model
+        if solved is None:
+            raise InputError("the result does not say which model it is of: give the model")
+        save_policy(path, self.policy, solved, self.claims(solved), problem)
 
     def __repr__(self) -> str:
         costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))

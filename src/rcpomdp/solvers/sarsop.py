@@ -26,6 +26,7 @@ import numpy as np
 from ..errors import InputError
 from ..kernels.belief_graph.interning import rehash
 from ..model import CPOMDP
+from ..verification.proof import NO_BUDGET
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common, check_totals
 from .clock import Clock, StallDetector
@@ -34,6 +35,7 @@ from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
 from .pointbased.noise import is_noisy, may_be_noisy
 from .policy_value import with_expected_costs
+from .proofs.write import check_provable, with_proof
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_model
 
@@ -60,6 +62,7 @@ def sarsop(
     progress: Callable[[TracePoint], None] | None = None,
     switches: BeliefGraphSwitches | None = None,
     warm_start: BeliefGraphSearch | None = None,
+    proof: bool = False,
 ) -> Result:
     """Solve the POMDP; budgets play no part.
 
@@ -75,6 +78,7 @@ def sarsop(
     switches : ideas of the search that can be switched off
     warm_start : a `BeliefGraphSearch` of the same model (make one: the `Result` of an earlier call keeps none), whose
         beliefs and plans are used again for this objective
+    proof : also write what the bound on the objective rests on, for `rc.check_proof`
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then.
 
@@ -86,6 +90,8 @@ def sarsop(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_totals(model)
     goal = _goal(model, objective, epsilon)
+    if proof:
+        check_provable(model)
     clock = Clock(time_limit).watch()
     graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
     clock.ready()
@@ -110,8 +116,10 @@ def sarsop(
             reward=reward,
             cost=cost,
             sure_cost=sure,
+            evidence=graph_search if proof or warm_start is not None else None,
         )
-        return with_expected_costs(found, model, clock, seed)
+        found = with_expected_costs(found, model, clock, seed)
+        return with_proof(model, found, NO_BUDGET, epsilon) if proof else found
 
 
 def _graph_search(

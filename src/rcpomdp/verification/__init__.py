@@ -10,11 +10,15 @@ can be reached.
 
 Plan sets are checked plan by plan (`plan_set.py`).
 
+That no policy does better is proven by the inequalities of a proof (`proof.py`, `inequalities.py`, `check_proof.py`).
+
 Slow and plain on purpose: NumPy, a model's sparse matrices and nothing of the solvers, kernels, beliefs and evaluation
 of this package. Beliefs whose probabilities agree to a relative δ are one: Bayes' rule keeps ratios, so what follows
 them differs by δ in proportion, and by ``δ/(1−γ)`` at most if that happens again at every step.
 """
 
 from .check import MOST_PAIRS, Verification, verify
+from .check_proof import ProofCheck, check_proof
+from .proof import Proof
 
-__all__ = ["MOST_PAIRS", "Verification", "verify"]
+__all__ = ["MOST_PAIRS", "Proof", "ProofCheck", "Verification", "check_proof", "verify"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,19 @@ from .worst import EPS, worst
 
 _STEPS = 2_000  # of the policy, before what is left is solved for
 _SOLVABLE = 20_000  # (node, state) pairs
+
+
+class Totals(NamedTuple):
+    """Expected reward and costs of a controller, [1 + K] each."""
+
+    value: FloatArray
+    error: FloatArray  # the value is off by no more than this
+    size: FloatArray  # what the value would be if all that is earned and lost were added up without its sign
+
+    def put(self, rows: Any, part: Totals) -> None:
+        """Fill in some rows."""
+        for mine, its in zip(self, part, strict=True):
+            mine[rows] = its
 
 
 class Chain:
@@ -126,30 +139,28 @@ class Chain:
         pairs = self.find(node * self.model.n_states + live.astype(np.int64))
         return np.where(self.costly[:, pairs].any(axis=1), self.most[:, node], 0.0)
 
-    def totals(self) -> tuple[FloatArray, float]:
-        """Expected reward and costs, [1 + K], and how far off they may be: the flow of probability is followed."""
+    def totals(self) -> Totals:
+        """Expected reward and costs: the flow of probability is followed."""
         model = self.model
         gain = np.concatenate([model.reward[None], model.cost])[:, self.state, self.action]
         discounts = np.append(model.discount, model.cost_discount)
-        total, error = np.zeros(len(gain)), 0.0
+        found = Totals(*(np.zeros(len(gain)) for _ in Totals._fields))
         if not self.size:
-            return total, error
+            return found
         for discount in np.unique(discounts).tolist():
             rows = np.flatnonzero(discounts == discount)
             if discount < 1:
-                total[rows], off = self._flow(gain[rows], discount, None)
-                error = max(error, off)
+                found.put(rows, self._flow(gain[rows], discount, None))
                 continue
             for row in rows.tolist():  # only what leads to something is followed, or it would never end
                 counts = (
                     np.ones(self.size, dtype=np.bool_) if row == 0 else self.costly[row - 1] & ~self._endless(row - 1)
                 )
                 if row > 0 and self._endless(row - 1)[: self.start.size].any():
-                    total[row] = np.inf
+                    found.value[row] = np.inf
                     continue
-                found, off = self._flow(gain[row : row + 1], 1.0, counts)
-                total[row], error = found[0], max(error, off)
-        return total, error
+                found.put([row], self._flow(gain[row : row + 1], 1.0, counts))
+        return found
 
     def _endless(self, k: int) -> BoolArray:
         """Pairs from which cost k may have to be paid again and again without end."""
@@ -175,28 +186,28 @@ class Chain:
         system = sp.csc_array(sp.identity(self.size, format="csc") - keep @ self.matrix)
         return float(splu(system).solve(counts.astype(np.float64)).max())
 
-    def _flow(self, gain: FloatArray, gamma: float, counts: BoolArray | None) -> tuple[FloatArray, float]:
-        """Totals of ``gain [rows, pairs]`` that share a discount, over the pairs that count, and their error."""
+    def _flow(self, gain: FloatArray, gamma: float, counts: BoolArray | None) -> Totals:
+        """Totals of ``gain [rows, pairs]`` that share a discount, over the pairs that count."""
         total, size = np.zeros(len(gain)), np.zeros(len(gain))
-        largest = float(np.abs(gain).max()) * (1 / (1 - gamma) if counts is None else self._most_visits(counts))
-        flow, tail, steps = np.zeros(self.size), math.inf, 0
+        largest = np.abs(gain).max(axis=1) * (1 / (1 - gamma) if counts is None else self._most_visits(counts))
+        flow, tail, steps = np.zeros(self.size), np.full(len(gain), math.inf), 0
         flow[: self.start.size] = self.start
         backward = self.matrix.T
         if counts is not None:
             keep = sp.diags_array(counts.astype(np.float64))
             flow, backward = flow * counts, sp.csr_array(keep @ backward)
-        while steps < _STEPS and tail > 1e-13 * float(size.max()):
+        while steps < _STEPS and (tail > 1e-13 * size).any():
             total += gain @ flow
             size += np.abs(gain) @ flow
             flow = gamma * (backward @ flow)
             tail, steps = float(flow.sum()) * largest, steps + 1
-        if tail > 1e-13 * float(size.max()) and self.size <= _SOLVABLE:
+        if (tail > 1e-13 * size).any() and self.size <= _SOLVABLE:
             system = sp.csc_array(sp.identity(self.size, format="csc") - gamma * backward)
             visits = splu(system).solve(flow)
             total += gain @ visits
             size += np.abs(gain) @ np.abs(visits)
             tail = float(np.abs(flow - system @ visits).sum()) * largest
-        return total, tail + EPS * (steps + 8) * float(size.max())
+        return Totals(total, tail + EPS * (steps + 8) * size, size)
 
     def expected_costs(self) -> tuple[FloatArray, FloatArray]:
         """Expected costs from each pair on, [K, pairs], and how far above them the truth may be, [K]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +15,16 @@ from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
 from ..views.notebook import verification as _html
 from .chain import Chain
+from .check_proof import ProofCheck, check_proof
+from .claims import STATEMENTS, UNCHECKED, Check, Claims, Findings
 from .k_admissible import as_one, keeps_for
 from .pairs import Pairs
-from .plan_set import Fault, prove
+from .plan_set import Fault, Proven, prove
+from .proof import Proof
 
 MOST_PAIRS = 200_000
 _AT_LEAST = "the reward is what is proven at least; expected costs are not checked"
-_DIGITS = 1e-6  # relative: a claim that agrees so far is not contradicted
+_WITHOUT_GUIDES = "the reward is what its plans earn at least without the guides; expected costs are not checked"
 _EXACT = 2_000  # pairs that are walked to tell the worst spending exactly, once the budget is known to hold
 
 
@@ -33,11 +36,21 @@ class Verification(NamedTuple):
     history: tuple[tuple[str, str], ...]  # (action, observation) of each step until the promise is broken
     reward: float  # expected discounted reward
     cost: FloatArray  # [K] expected discounted costs
-    error: float  # reward and costs are off by no more than this; of a plan set, what rounding took off the reward
+    error: float  # the reward is off by no more than this; of a plan set, what rounding took off it
+    cost_error: FloatArray  # [K] the same of costs
     spent: FloatArray  # [K] some history spends this much
     sure_cost: FloatArray  # [K] no history spends more
     beliefs: int  # pairs of node and belief that were walked
+    size: float  # expected discounted sum of rewards without their signs, to which claims are held
     note: str | None = None  # what to keep in mind: of a plan set `reward` is a lower bound, and `cost` is not known
+    checks: tuple[Check, ...] = ()  # every claim, and whether it was confirmed
+    proof: ProofCheck | None = None  # what a proof of the upper bound proves, if there is one
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Claims about the policy or the optimum that were not checked: those stand as they were made."""
+        names = [check.claim for check in self.checks if check.verdict == UNCHECKED and check.claim in STATEMENTS]
+        return list(dict.fromkeys(names))
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""
@@ -52,6 +65,8 @@ class Verification(NamedTuple):
             "sure_cost": [finite(c) for c in self.sure_cost],
             "beliefs": self.beliefs,
             "note": self.note,
+            "checks": [check.as_json() for check in self.checks],
+            **({} if self.proof is None else {"proof": self.proof.summary()}),
         }
 
     def __repr__(self) -> str:
@@ -73,6 +88,7 @@ def verify(
     claims: Mapping[str, Any] | None = None,
     most_pairs: int = MOST_PAIRS,
     k: int | None = None,
+    proof: Proof | None = None,
 ) -> Verification:
     """Check that a policy keeps the model's budget in every history, and what is claimed of it.
 
@@ -80,10 +96,13 @@ def verify(
     ----------
     policy : a controller, which may draw lots, or a mixture of controllers, each of which must keep the budget; or a
         plan set, of which it is checked plan by plan what it earns at least and spends at most
-    claims : any of "lower" and "upper" (bounds on the optimal reward), "reward", "cost" and "sure_cost"
+    claims : statements about the policy and the optimum, as `Result.claims` makes them; each has its verdict in
+        ``checks`` (docs/howto/read-a-certificate.md), and a policy with one that is refuted or undecided is not
+        verified
     most_pairs : of node and belief to walk; what takes more is not verified
     k : ask for less than the budget in every history: ``W(h_t) + β^t V_C(h_t) ≤ ĉ`` at steps t < k alone; lots
         that are yet to fall, or of which a history tells nothing, count by their average
+    proof : of the upper bound, which is checked, too; a claimed bound that is below what it proves is not verified
 
     Examples
     --------
@@ -97,15 +116,16 @@ def verify(
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
-    told = _Claims.of(claims or {}, model)
+    told = Claims(claims or {}, model)
     model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     one = as_one(model, policy) if isinstance(policy, MixturePolicy) and k is not None else policy
+    asked = _Question(k, most_pairs, told.spending)
     if isinstance(one, StochasticControllerPolicy):
-        found = _stochastic(model, one, k, most_pairs)
+        found = _stochastic(model, one, asked)
     elif isinstance(policy, MixturePolicy):
-        found = _mixture(model, policy, k, most_pairs)
+        found = _mixture(model, policy, asked)
     elif isinstance(policy, ControllerPolicy):
-        found = _controller(model, policy, k, most_pairs)
+        found = _controller(model, policy, asked)
     elif isinstance(policy, PlanSetPolicy):
         found = _plan_set(model, policy, k)
     else:
@@ -113,20 +133,62 @@ def verify(
         raise PolicyError(
             f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it instead"
         )
-    problem = found.problem or told.broken_by(found)
-    return found._replace(verified=problem is None, problem=problem)
+    checked = None if proof is None else check_proof(model, proof)
+    checks = told.checks(_findings(found, k, checked))
+    problem = found.problem or next((check.why for check in checks if check.fails), None)
+    if problem is None and checked is not None and not checked.confirmed:
+        problem = f"the proof fails: {checked.problem}"
+    return found._replace(verified=problem is None, problem=problem, checks=checks, proof=checked)
 
 
-def _mixture(model: CPOMDP, policy: MixturePolicy, k: int | None, most_pairs: int) -> Verification:
+class _Question(NamedTuple):
+    """What is asked of a policy."""
+
+    k: int | None  # the budget at histories shorter than this; None: at all
+    most_pairs: int
+    spending: FloatArray  # [K] and that no history spends more than this
+
+    def supports(self, model: CPOMDP) -> int:
+        """Pairs of node and support to walk, which are of use only where spending is limited."""
+        limited = np.isfinite(model.budget).any() or np.isfinite(self.spending).any()
+        return self.most_pairs if limited else 0
+
+    def most_spent(self, walked: Pairs) -> tuple[FloatArray, FloatArray]:
+        """Spending of some history and sure cost, [K] each, as far apart as the claims allow."""
+        low, high = walked.sharpened(min(self.most_pairs, len(walked.node) + _EXACT))
+        if ((low > self.spending) | (high <= self.spending)).all():
+            return low, high
+        return walked.decide(self.spending, self.most_pairs)[:2]
+
+
+def _findings(found: Verification, k: int | None, proof: ProofCheck | None) -> Findings:
+    """What claims are held against."""
+    return Findings(
+        problem=found.problem,
+        steps=len(found.history) or None,
+        k=k,
+        reward=found.reward,
+        cost=found.cost,
+        error=np.append(found.error, found.cost_error),
+        size=found.size,
+        spent=found.spent,
+        sure_cost=found.sure_cost,
+        pairs=found.beliefs,
+        at_least=found.note is not None,
+        proof=proof,
+    )
+
+
+def _mixture(model: CPOMDP, policy: MixturePolicy, asked: _Question) -> Verification:
     drawn = [(float(w), p) for w, p in zip(policy.weights, policy.policies, strict=True) if w > 0]
     parts: list[Verification] = []
     problem: str | None = None
     history: tuple[tuple[str, str], ...] = ()
     for _, part in drawn:
         if isinstance(part, MixturePolicy):
-            parts.append(_mixture(model, part, k, most_pairs))
+            parts.append(_mixture(model, part, asked))
         elif isinstance(part, ControllerPolicy):
-            parts.append(_controller(model, part, k, most_pairs))
+            parts.append(_controller(model, part, asked))
         else:
             raise PolicyError(f"only mixtures of controllers can be verified, not one with {type(part).__name__}")
         if problem is None and parts[-1].problem:
@@ -140,34 +202,72 @@ def _mixture(model: CPOMDP, policy: MixturePolicy, k: int | None, most_pairs: in
         reward=float(sum(w * part.reward for w, part in zip(weights, parts, strict=True))),
         cost=np.sum([w * part.cost for w, part in zip(weights, parts, strict=True)], axis=0),
         error=max(part.error for part in parts),
+        cost_error=np.max([part.cost_error for part in parts], axis=0),
         spent=np.max([part.spent for part in parts], axis=0),
         sure_cost=np.max([part.sure_cost for part in parts], axis=0),
         beliefs=sum(part.beliefs for part in parts),
+        size=float(sum(w * part.size for w, part in zip(weights, parts, strict=True))),
     )
 
 
-def _stochastic(model: CPOMDP, policy: StochasticControllerPolicy, k: int | None, most_pairs: int) -> Verification:
-    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
-        raise PolicyError("the controller was made for a model with other actions or observations")
-    chain = Chain(model, policy)
-    totals, error = chain.totals()
-    starts = np.unique(policy.drawn(policy.start).node).tolist()
+def _stochastic(model: CPOMDP, policy: StochasticControllerPolicy, asked: _Question) -> Verification:
+    chain = _chain(model, policy)
+    k, most_pairs = asked.k, asked.most_pairs
     told = keeps_for(chain, policy, k, most_pairs) if k is not None else (None, ())
     spent, sure, walks = [], [], 0
-    for start in starts:
+    for start in np.unique(policy.drawn(policy.start).node).tolist():
         supports = Pairs(chain, None, start)
-        supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
+        supports.walk_all(asked.supports(model))
         walked = Pairs(chain, supports, start)
         if k is None and told[0] is None:
             told = walked.keeps(most_pairs)
         if told[0] is None:
             told = walked.keeps_steps(most_pairs)
-        low, high = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
+        low, high = asked.most_spent(walked)
         spent.append(low)
         sure.append(high)
         walks += walked.expanded
-    worst = np.max(spent, axis=0), np.max(sure, axis=0)
-    return Verification(told[0] is None, *told, float(totals[0]), totals[1:], error, *worst, walks)
+    return _found(chain, told, np.max(spent, axis=0), np.max(sure, axis=0), walks)
+
+
+def _controller(model: CPOMDP, policy: ControllerPolicy, asked: _Question) -> Verification:
+    chain = _chain(model, policy)
+    supports = Pairs(chain, None)
+    supports.walk_all(asked.supports(model))
+    walked = Pairs(chain, supports)
+    told = walked.keeps(asked.most_pairs) if asked.k is None else walked.keeps_for(asked.k, asked.most_pairs)
+    if told[0] is None:
+        told = walked.keeps_steps(asked.most_pairs)
+    return _found(chain, told, *asked.most_spent(walked), walked.expanded)
+
+
+def _chain(model: CPOMDP, policy: ControllerPolicy | StochasticControllerPolicy) -> Chain:
+    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
+        raise PolicyError("the controller was made for a model with other actions or observations")
+    return Chain(model, policy)
+
+
+def _found(
+    chain: Chain,
+    told: tuple[str | None, tuple[tuple[str, str], ...]],
+    spent: FloatArray,
+    sure_cost: FloatArray,
+    beliefs: int,
+) -> Verification:
+    totals = chain.totals()
+    return Verification(
+        verified=told[0] is None,
+        problem=told[0],
+        history=told[1],
+        reward=float(totals.value[0]),
+        cost=totals.value[1:],
+        error=float(totals.error[0]),
+        cost_error=totals.error[1:],
+        spent=spent,
+        sure_cost=sure_cost,
+        beliefs=beliefs,
+        size=float(totals.size[0]),
+    )
 
 
 def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verification:
@@ -176,112 +276,22 @@ def _plan_set(model: CPOMDP, policy: PlanSetPolicy, k: int | None) -> Verificati
     if model.arrays is not policy.model.arrays and model.fingerprint != policy.model.fingerprint:
         raise PolicyError("the plan set was made for another model, or for other parameters of it")
     unknown, nothing = np.full(model.n_costs, np.nan), np.zeros(model.n_costs)
+    problem = None
     try:
-        found = prove(model, policy)
+        proof = prove(model, policy)
     except Fault as fault:
-        most = np.full(model.n_costs, np.inf)
-        return Verification(False, str(fault), (), math.nan, unknown, math.nan, nothing, most, 0, _AT_LEAST)
+        problem, proof = str(fault), Proven(math.nan, math.nan, np.full(model.n_costs, np.inf), 0)
     return Verification(
-        True, None, (), found.reward, unknown, found.lowered, nothing, found.sure_cost, found.beliefs, _AT_LEAST
+        verified=problem is None,
+        problem=problem,
+        history=(),
+        reward=proof.reward,
+        cost=unknown,
+        error=proof.lowered,
+        cost_error=unknown,
+        spent=nothing,
+        sure_cost=proof.sure_cost,
+        beliefs=proof.beliefs,
+        size=0.0 if problem else abs(proof.reward),
+        note=_WITHOUT_GUIDES if policy.is_guide.any() else _AT_LEAST,
     )
-
-
-def _controller(model: CPOMDP, policy: ControllerPolicy, k: int | None, most_pairs: int) -> Verification:
-    if policy.successors.shape[1] != model.n_observations or policy.actions.max() >= model.n_actions:
-        raise PolicyError("the controller was made for a model with other actions or observations")
-    chain = Chain(model, policy)
-    totals, error = chain.totals()
-    supports = Pairs(chain, None)
-    supports.walk_all(most_pairs if np.isfinite(model.budget).any() else 0)
-    walked = Pairs(chain, supports)
-    problem, history = walked.keeps_for(k, most_pairs) if k is not None else walked.keeps(most_pairs)
-    if problem is None:
-        problem, history = walked.keeps_steps(most_pairs)
-    spent, sure_cost = walked.sharpened(min(most_pairs, len(walked.node) + _EXACT))
-    return Verification(
-        problem is None, problem, history, float(totals[0]), totals[1:], error, spent, sure_cost, walked.expanded
-    )
-
-
-class _Claims(NamedTuple):
-    """Claims about a policy; None is none."""
-
-    lower: float | None
-    upper: float | None
-    reward: float | None
-    cost: list[float | None]
-    sure_cost: list[float | None]
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], model: CPOMDP) -> _Claims:
-        def number(value: Any, name: str) -> float | None:
-            if value is None:
-                return None
-            try:
-                claimed = float(value) if isinstance(value, int | float | np.number) else math.nan
-            except OverflowError:
-                claimed = math.nan
-            if isinstance(value, bool) or math.isnan(claimed) or (math.isinf(claimed) and "bound" not in name):
-                raise PolicyError(f"the claimed {name} is {value!r}, which is no number")
-            return claimed
-
-        def numbers(name: str) -> list[float | None]:
-            values = given.get(name)
-            if values is None:
-                return [None] * model.n_costs
-            if not isinstance(values, list | tuple | np.ndarray) or len(values) != model.n_costs:
-                raise PolicyError(f"the claimed {name} is {values!r}, not a list of one number per cost")
-            return [number(value, name) for value in values]
-
-        number(given.get("horizon"), "horizon")
-        lower, upper = number(given.get("lower"), "lower bound"), number(given.get("upper"), "upper bound")
-        if given.get("objective") not in (None, "reward"):
-            lower = upper = None  # of something else
-        reward, cost = number(given.get("reward"), "reward"), numbers("cost")
-        if given.get("standard_error") is not None:
-            reward, cost = None, [None] * model.n_costs  # means of simulated runs claim nothing
-        return cls(lower, upper, reward, cost, numbers("sure_cost"))
-
-    def broken_by(self, found: Verification) -> str | None:
-        """The first claim that what was found contradicts."""
-        return next(self._contradictions(found), None)
-
-    def _contradictions(self, found: Verification) -> Iterator[str]:
-        def far(claimed: float | None, exact: float, unit: float = 1.0) -> bool:
-            return claimed is not None and abs(claimed - exact) > found.error + _DIGITS * max(unit, abs(exact))
-
-        def above(low: float | None, high: float | None, error: float = 0.0, unit: float = 1.0) -> bool:
-            if low is None or high is None:
-                return False
-            return low > high + error + _DIGITS * max(unit, min(abs(low), abs(high)))
-
-        if found.note == _AT_LEAST:
-            yield from self._unproven(found, above)
-            return
-        if above(self.lower, self.upper):
-            yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
-        if above(self.lower, found.reward, found.error):
-            yield f"the claimed lower bound {self.lower:.9g} is above the policy's reward {found.reward:.9g}"
-        if found.problem is None and above(found.reward, self.upper, found.error):
-            yield f"the policy's reward {found.reward:.9g} is above the claimed upper bound {self.upper:.9g}"
-        if far(self.reward, found.reward):
-            yield f"the policy's reward is {found.reward:.9g}, not {self.reward:.9g} as claimed"
-        for claimed, sure, cost, spent in zip(self.cost, self.sure_cost, found.cost, found.spent, strict=True):
-            if far(claimed, float(cost), unit=0.0):
-                yield f"the policy's cost is {cost:.9g}, not {claimed:.9g} as claimed"
-            if above(float(spent), sure, unit=0.0):
-                yield f"some history spends {spent:.9g}, more than {sure:.9g} as claimed"
-
-    def _unproven(self, found: Verification, above: Callable[..., bool]) -> Iterator[str]:
-        """The claims that go beyond bounds which are all that is known."""
-        if above(self.lower, self.upper):
-            yield f"the claimed lower bound {self.lower:.9g} is above the upper bound {self.upper:.9g}"
-        if above(self.lower, found.reward):
-            yield f"the claimed lower bound {self.lower:.9g} is above the reward that is proven, {found.reward:.9g}"
-        if above(self.reward, found.reward):
-            yield f"the claimed reward {self.reward:.9g} is above the one that is proven, {found.reward:.9g}"
-        if above(found.reward, self.upper):
-            yield f"the policy's reward is at least {found.reward:.9g}, above the claimed upper bound {self.upper:.9g}"
-        for sure, most in zip(self.sure_cost, found.sure_cost, strict=True):
-            if above(float(most), sure, unit=0.0):
-                yield f"no history is claimed to spend more than {sure:.9g}, and {most:.9g} is proven"

@@ -15,6 +15,7 @@ from .chain import Chain, entries
 from .worst import Worst, worst
 
 _ROUNDS = 20  # of walking and looking what it brought, to tell the worst spending
+_STRIDE = 2_000  # pairs that are walked before what they brought is looked at
 _VISITS = 8  # of one pair in one walk
 _ENTRIES = 50_000_000  # states of beliefs that were found and not walked yet
 _FAINT = 1e-290  # a probability that would never fade to 0 but for rounding
@@ -143,24 +144,33 @@ class Pairs:
 
     def keeps(self, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """None if the budget holds in every history, else a sentence that says where it may not, and that history."""
+        low, high, by_low = self.decide(self.limit, most)
+        for k in np.flatnonzero(low > self.limit).tolist():
+            return self._broken(k, by_low[k])
+        for k in np.flatnonzero(high > self.limit).tolist():
+            return (
+                f"{self.expanded:,} pairs of node and belief do not decide it: some history spends {low[k]:.6g}, "
+                f"none more than {high[k]:.6g}, and {self.model.budget[k]:.6g} is the budget",
+                (),
+            )
+        return None, ()
+
+    def decide(self, limit: FloatArray, most: int) -> tuple[FloatArray, FloatArray, list[Worst]]:
+        """Walk until some history spends more than a limit, or none does, or there is too much to walk.
+
+        Returns the spending of some history and the sure cost, [K] each, and the worst moves of histories.
+        """
         while True:
             before = self.expanded
-            self._walk(self.limit, most, to_the_end=False)
+            self._walk(limit, min(most, 2 * len(self.node) + _STRIDE), to_the_end=False)
             low, high, by_low, by_high = self._range()
-            for k in np.flatnonzero(low > self.limit).tolist():
-                return self._broken(k, by_low[k])
-            if (high <= self.limit).all():
-                return None, ()
-            if self.expanded == before and not self._full(most):
-                for k in np.flatnonzero(high > self.limit).tolist():
+            if (low > limit).any() or (high <= limit).all():
+                return low, high, by_low
+            if not self._full(most):
+                for k in np.flatnonzero(high > limit).tolist():
                     self._pursue(k, by_high[k].end_of_path(), 1 + len(self.node) // 8)
             if self.expanded == before:
-                k = int(np.argmax(high > self.limit))
-                return (
-                    f"{self.expanded:,} pairs of node and belief do not decide it: some history spends {low[k]:.6g}, "
-                    f"none more than {high[k]:.6g}, and {self.model.budget[k]:.6g} is the budget",
-                    (),
-                )
+                return low, high, by_low
 
     def keeps_steps(self, most: int) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """The answer of `keeps` to ``C(b_t, a_t) ≤ limit`` at every step, for costs that have a limit for each."""
@@ -237,7 +247,15 @@ class Pairs:
             if i not in self._held or not self.high[i][k]:
                 return
             self.expand(i)
-            i = max((pair for _, pair in self.after[i]), key=lambda pair: self.high[pair][k])
+            i = max((pair for _, pair in self.after[i]), key=lambda pair: (self.high[pair][k], self._cost(k, pair)))
+
+    def _cost(self, k: int, i: int) -> float:
+        """The cost of a pair's step, whether it was walked or not."""
+        if i not in self._held:
+            return float(self.here[i][k])
+        states, probability = self._held[i]
+        cost = self.model.cost[k, states, int(self.chain.policy.actions[self.node[i]])]
+        return float(cost.max(initial=0.0) if probability is None else cost @ probability)
 
     def _broken(self, k: int, way: Worst) -> tuple[str, tuple[tuple[str, str], ...]]:
         spent, weight, i = 0.0, 1.0, 0

@@ -6,6 +6,9 @@ changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at mos
 most ĉ and ``β^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−β)``. Where β = 1, w never rises while a plan is followed,
 steps that are free are exact, and there are at most ``ĉ / min c̄`` others; who changes begins anew. So a rounding e or η
 is told apart from a fault, and allowed for.
+
+Guides promise nothing, and nothing is checked of them: no plan leads to one, and the policy itself looks before it
+follows one whether some plan fits afterwards. With guides, what is proven of the reward is what the plans alone earn.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ class Fault(Exception):  # noqa: N818 - it is what is wrong with a plan set, not
     """A fault of a plan set, in one sentence."""
 
 
-class Proof(NamedTuple):
+class Proven(NamedTuple):
     """Bounds that are proven for a plan set."""
 
     reward: float  # that it earns at least
@@ -40,7 +43,7 @@ class Proof(NamedTuple):
     beliefs: int  # nodes that were walked
 
 
-def prove(model: CPOMDP, policy: PlanSetPolicy) -> Proof:
+def prove(model: CPOMDP, policy: PlanSetPolicy) -> Proven:
     """Prove bounds for a plan set; one that breaks its promises raises a `Fault`."""
     return _Check(model, policy).proof()
 
@@ -51,7 +54,9 @@ class _Check:
     def __init__(self, model: CPOMDP, policy: PlanSetPolicy) -> None:
         self.model, self.policy, self.gamma = model, policy, model.discount
         self.beta = model.cost_discount
-        self.largest = max(float(np.abs(policy.values).max()), float(np.abs(model.reward).max()))
+        self.promised = np.repeat(~policy.is_guide, np.diff(policy.values_start))  # values that are promises
+        largest = float(np.abs(policy.values[self.promised]).max())
+        self.largest = max(largest, float(np.abs(model.reward).max()))
         self.limited = np.flatnonzero(np.isfinite(policy.budget))  # costs whose sure costs matter
         self.e = 0.0
         self.eta = np.zeros(model.n_costs)
@@ -60,7 +65,7 @@ class _Check:
         self.blurred = 0.0  # relative error of the beliefs of belief nodes
         self.walked = 0
 
-    def proof(self) -> Proof:
+    def proof(self) -> Proven:
         """Make all checks, one after another."""
         policy, start = self.policy, self.policy.start
         self._check_size()
@@ -79,12 +84,12 @@ class _Check:
             which = f" of {self.model.costs[k]}" if self.model.n_costs > 1 else ""
             raise Fault(f"the policy may spend {most[k]:.9g}{which}, and {self.model.budget[k]:.9g} is the budget")
         lowered = self.e / self.model.fade
-        return Proof(promised - lowered, lowered, most, self.walked)
+        return Proven(promised - lowered, lowered, most, self.walked)
 
     def _check_size(self) -> None:
         """Refuse values beyond what any policy earns or loses: their rounding would hide all other faults."""
         beyond = float(np.abs(self.model.reward).max()) / self.model.fade * (1 + _VALUE_ROUNDING)
-        for place in np.flatnonzero(np.abs(self.policy.values) > beyond).tolist():
+        for place in np.flatnonzero(self.promised & (np.abs(self.policy.values) > beyond)).tolist():
             i = int(np.searchsorted(self.policy.values_start, place, side="right")) - 1
             value = self.policy.values[place]
             raise Fault(f"{self._name(i)} promises {value:.9g}{self._where(i, place)}, as no policy can earn")
@@ -92,7 +97,7 @@ class _Check:
     def _groups(self) -> Iterator[IntArray]:
         """The plans of each domain and action."""
         policy = self.policy
-        plans = np.flatnonzero(policy.domain >= 0)
+        plans = np.flatnonzero((policy.domain >= 0) & ~policy.is_guide)
         key = policy.domain[plans] * self.model.n_actions + policy.actions[plans]
         order = np.argsort(key, kind="stable")
         ends = np.flatnonzero(np.diff(key[order])) + 1
@@ -141,7 +146,7 @@ class _Check:
         """Places of the states after node i and observation o in the domain of the plan that follows."""
         domain = int(self.policy.domain[follower])
         seen = self.model.observations[o]
-        if domain < 0:
+        if domain < 0 or self.policy.is_guide[follower]:
             raise Fault(f"{self._name(i)} goes to {self._name(follower)} after observation {seen!r}, not to a plan")
         known = self._states(domain)
         place = np.searchsorted(known, states)
@@ -191,7 +196,7 @@ class _Check:
         """Share of a budget by which a history may exceed it, for rounding of sure costs."""
         eta, beta = max(self.eta[k], self.free_eta[k]), float(self.beta[k])
         if beta < 1:
-            dear = float(self.policy.sure_cost[:, k].max())
+            dear = float(self.policy.sure_cost[~self.policy.is_guide, k].max())
             spread = 1 + np.log(dear / left) if dear > left > 0 else 1.0
             return float((eta + EPS) * spread / (1 - beta))
         steps = min(self.model.most_steps, left / self.cheapest[k] + 1)
@@ -330,7 +335,7 @@ class _Check:
         raise Fault(f"{self._name(i)} is reached at more than one belief")
 
     def _name(self, i: int) -> str:
-        return f"{'plan' if self.policy.domain[i] >= 0 else 'belief node'} {i}"
+        return self.policy.name(i)
 
     def _where(self, i: int, place: int) -> str:
         """The state of a plan's value."""

@@ -76,6 +76,7 @@ def result(shown: Result) -> str:
         rows.append(("keeps the budget", "in every history, proven" if shown.admissible else "not proven"))
     rows.append(("policy", repr(shown.policy)))
     rows.append(("time", f"{shown.setup_seconds + shown.seconds:.3g} s"))
+    rows += [("to do better", sentence) for sentence in shown.advice]
     return table(f"{shown.solver}: {shown.status}", rows)
 
 
@@ -116,6 +117,8 @@ def verification(shown: Verification) -> str:
         if told:
             rows.append((which, told))
     rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    if shown.unchecked:
+        rows.append(("not checked", ", ".join(shown.unchecked)))
     if shown.note is not None:
         rows.append(("note", shown.note))
     if shown.problem is not None:

@@ -122,7 +122,8 @@ def test_a_failure_is_told_and_escaped() -> None:
 
 
 def test_the_command_makes_the_cells_that_it_is_told_for() -> None:
-    (base,) = real("paper-extended", "CE", "ARCS")
+    (some,) = real("paper-extended", "CE", "ARCS")
+    base = changed(some, {"runs": 1000})
 
     def asked(*words: str) -> list[str]:
         limit = float(words[words.index("--time-limit") + 1]) if "--time-limit" in words else None
@@ -141,17 +142,26 @@ def test_the_command_makes_the_cells_that_it_is_told_for() -> None:
     longer = changed(base, {"suite": "paper-unconstrained", "title": "CRS(5,7), longer", "time_limit": 10.0})
     assert commands("paper-unconstrained", [longer], "s.db") == [
         "rcpomdp reproduce paper-unconstrained --time-limit 3 --store s.db"
-        "  # here: 1 of 18 cells; --only and --skip choose"
+        "  # here: 1 of 24 cells; --only and --skip choose"
     ]
     assert commands("somebody's", [base], "s.db") == []
 
 
 def test_seeds_and_steps_are_part_of_the_command() -> None:
-    records = real("paper-extended", "C-Tiger", "CPBVI") + real("paper-extended", "CE", "CGCP-CL")
-    assert commands("paper-extended", records, "s.db") == [
-        "rcpomdp reproduce paper-extended --time-limit 3 --step-time 0.05 --seeds 2 --store s.db"
-        "  # here: 2 of 54 cells; --only and --skip choose"
+    cpbvi, closed = real("paper-extended", "C-Tiger", "CPBVI"), real("paper-extended", "CE", "CGCP-CL")
+    whole = [changed(record, {"runs": 1000}) for record in cpbvi] + [
+        changed(record, {"runs": 100}) for record in closed
     ]
+    assert commands("paper-extended", whole, "s.db") == [
+        "rcpomdp reproduce paper-extended --time-limit 3 --step-time 0.05 --seeds 2 --store s.db"
+        "  # here: 2 of 143 cells; --only and --skip choose"
+    ]
+
+
+def test_fewer_runs_are_part_of_the_command() -> None:
+    record = changed(real("paper-extended", "CE", "ARCS")[0], {"runs": 60})
+    (command,) = commands("paper-extended", [record], "s.db")
+    assert command.startswith("rcpomdp reproduce paper-extended --time-limit 3 --runs 60 --store s.db")
 
 
 @pytest.mark.parametrize("limit", [1 / 3, 0.1 + 0.2, 1234567.0, 7.0])

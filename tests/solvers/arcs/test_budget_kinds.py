@@ -211,8 +211,8 @@ def test_other_solvers_say_what_they_do_not_know(solver: str) -> None:
     with pytest.raises(rc.InputError) as caught:
         rc.solve(uses(cost_discount=1.0, budget=3), solver)
     assert str(caught.value) == (
-        f"solver {solver!r} needs costs discounted as the reward is, by 0.9, and cost 'cost' is discounted by 1; "
-        "'arcs' knows such costs"
+        f"solver {solver!r} needs a horizon, or costs discounted as the reward is, by 0.9: cost 'cost' is discounted "
+        "by 1; 'arcs' knows such costs"
     )
     with pytest.raises(rc.InputError) as caught:
         rc.solve(uses(step_limit=0.5, budget=3), solver)
@@ -221,13 +221,17 @@ def test_other_solvers_say_what_they_do_not_know(solver: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [{"cost_discount": 1.0}, {"step_limit": 2.0}])
 @pytest.mark.parametrize(("options", "what"), [({"variant": "paper"}, "the variant 'paper'"), ({"k": 2}, "a finite k")])
-def test_variants_as_published_say_so_too(kind: dict[str, Any], options: dict[str, Any], what: str) -> None:
-    with pytest.raises(rc.InputError) as caught:
-        rc.solve(uses(budget=3, **kind), **options)
-    told = "goes with costs that are discounted as the reward is, and without step limits"
-    assert str(caught.value) == f"{what} {told}"
+def test_variants_as_published_say_so_too(options: dict[str, Any], what: str) -> None:
+    told = {
+        "cost_discount": "needs a horizon, or costs discounted as the reward is, by 0.9: "
+        "cost 'cost' is discounted by 1",
+        "step_limit": "goes without limits for single steps, and cost 'cost' has the step limit 1",
+    }
+    for kind, sentence in told.items():
+        with pytest.raises(rc.InputError) as caught:
+            rc.solve(uses(budget=3, **{kind: 1.0}), **options)
+        assert str(caught.value) == f"{what} {sentence}"
 
 
 def test_sarsop_tells_costs_by_their_own_discount() -> None:

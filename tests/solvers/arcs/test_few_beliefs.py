@@ -9,8 +9,6 @@ import budget_reference
 import rcpomdp as rc
 import reference
 from rcpomdp.solvers.arcs.few_beliefs import few_beliefs
-from rcpomdp.solvers.arcs.free_actions import with_free_actions
-from work import AMPLE
 
 
 def never() -> bool:
@@ -108,48 +106,3 @@ def test_the_sure_cost_is_that_of_the_rarest_history() -> None:
     mdp = few(model)
     *_, sure = mdp.controller()  # type: ignore[attr-defined]
     assert sure == pytest.approx([10.0], rel=1e-12)
-
-
-# Budgets of nothing
-
-
-def hidden(budget: float) -> rc.CPOMDP:
-    """Which of two states it is cannot be seen; the second action costs in one of them, and pays in both."""
-    return rc.CPOMDP(
-        transition=[[[0.6, 0.4], [0.4, 0.6]]] * 2,
-        observation=[[[0.8, 0.2], [0.3, 0.7]]] * 2,
-        reward=[[0.0, 5.0], [1.0, 5.0]],
-        cost=[[0.0, 0.0], [0.0, 1e-6]],
-        initial_belief=[1.0, 0.0],
-        discount=0.95,
-        budget=budget,
-    )
-
-
-def test_what_may_cost_something_is_out_of_the_question() -> None:
-    model = hidden(0.0).with_initial_belief([0.5, 0.5])
-    r = rc.solve(model, "arcs", time_limit=30)
-    assert r.status == "optimal"
-    assert rc.verify(model, r.policy, r.summary()).verified
-    assert rc.simulate(model, r.policy, runs=50, steps=60, seed=0).spent[0].mean == 0.0
-
-
-def test_where_nothing_is_free_the_numbers_are_those_of_the_model() -> None:
-    model = hidden(0.0).with_initial_belief([0.5, 0.5])
-    costly = model._changed(arrays=model.arrays._replace(cost=model.cost + 1.0))
-    r = rc.solve(costly, "arcs", time_limit=AMPLE)
-    assert r.status == "infeasible"
-    assert r.reward == pytest.approx(rc.evaluate(costly, r.policy).reward)
-
-
-def test_free_actions_change_nothing_without_a_budget_of_nothing() -> None:
-    model = hidden(1.0)
-    assert with_free_actions(model) is model
-
-
-def test_a_class_whose_supports_disagree_keeps_its_costs() -> None:
-    model = hidden(0.0)
-    changed = with_free_actions(model)
-    assert np.array_equal(changed.cost, model.cost)  # the start and what follows share a class
-    later = model.with_initial_belief([0.5, 0.5])
-    assert with_free_actions(later).cost[0, :, 1].tolist() == [1.0, 1.0]

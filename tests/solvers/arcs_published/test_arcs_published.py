@@ -304,17 +304,50 @@ def test_bounds_enclose_the_optimum(seed: int) -> None:
     check_result(case, result)
 
 
-@SETTINGS
-@given(st.integers(0, 2**32 - 1))
+def searched(case: Dense, pruning: bool) -> PaperSearch:
+    """A search that has come to rest, or made 300 trials."""
+    search = PaperSearch(case.model, 1e9, 0, pruning)
+    search.advance(0.0, 300)
+    return search
+
+
+@pytest.mark.parametrize("seed", range(25))
 def test_pruning_removes_no_optimum(seed: int) -> None:
-    """Prop. 3: with and without pruning the bounds enclose the same optimum."""
+    """Prop. 3: a search that prunes and one that prunes nothing enclose the same optimum."""
     case = small_case(seed)
-    pruned = arcs_paper(case.model, iterations=300)
-    whole = arcs_paper(case.model, iterations=300, pruning=False)
+    low, high = optimum_interval(case, 6)
+    for pruning in (True, False):
+        search = searched(case, pruning)
+        bounds = search.point(0.0)
+        assert bounds.lower <= high + 1e-9
+        assert search.infeasible or bounds.upper >= low - 1e-9
+        assert low == -np.inf or not search.infeasible
+    pruned, whole = (arcs_paper(case.model, iterations=300, pruning=pruning) for pruning in (True, False))
     assert pruned.lower <= whole.upper + 1e-9
     assert whole.lower <= pruned.upper + 1e-9
+    check_result(case, whole)
     if pruned.status == whole.status == "optimal":
         assert pruned.lower == pytest.approx(whole.lower, abs=2e-3)
+
+
+def test_without_pruning_nothing_is_pruned() -> None:
+    """No node is marked and no action disallowed, though a search that prunes does both on the same models."""
+    marked, cut = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
+    for seed in range(25):
+        for pruning in (False, True):
+            search = searched(small_case(seed), pruning)
+            rows = int(search.tree.counts["rows"][0])
+            marked[int(pruning)] += (search.tree.info["status"][: search.n_nodes] == tree.PRUNED).sum()
+            cut[int(pruning)] += search.tree.cut[:rows].sum()
+    assert marked[0] == cut[0] == 0
+    assert marked[1] > 0
+    assert cut[1] > 0
+
+
+def test_without_pruning_infeasibility_is_found_by_backups() -> None:
+    result = arcs_paper(rc.problems.make("ce").with_budget(4), pruning=False)
+    assert result.status == "infeasible"
+    check_result(reference.dense(rc.problems.make("ce").with_budget(4)), result)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -363,6 +396,75 @@ def test_nodes_are_backups_of_their_successors(case: Dense, budget: float) -> No
             ):
                 expected = b @ gain[:, a] + gamma * p @ t.value[v][children]
                 assert t.q[q][row, a] == pytest.approx(expected, abs=1e-9)
+
+
+# What the authors' program does, and searching while acting
+
+
+def test_the_share_of_heuristic_rounds_is_what_is_drawn() -> None:
+    """By chance alone the tree of C-Tiger stays shallow; by heuristics alone seeds make no difference."""
+    model = rc.problems.make("tiger")
+    depths = [
+        [_depth(model, seed, share) for seed in (0, 1)]
+        for share in (0.0, 0.5, 1.0)
+    ]  # fmt: skip
+    assert depths[2][0] == depths[2][1]
+    assert max(depths[0]) < min(depths[1]) <= depths[2][0]
+
+
+def _depth(model: rc.CPOMDP, seed: int, share: float) -> int:
+    search = PaperSearch(model, 1e9, seed, heuristic_share=share)
+    search.advance(0.0, 200)
+    return int(search.tree.counts["depth"][0])
+
+
+def test_the_first_of_ties_is_kept() -> None:
+    """CRS(4,4) with half a check: to sample the rock that one stands on spends it all, and is the first action."""
+    model = rc.problems.make("crs-4-4").with_budget(0.5)
+    best, first = (arcs_paper(model, iterations=500, ties=ties) for ties in ("best", "first"))
+    assert best.reward == pytest.approx(10 * 0.95**4)  # straight out
+    assert isinstance(best.policy, ControllerPolicy)
+    assert isinstance(first.policy, ControllerPolicy)
+    assert model.actions[int(first.policy.actions[first.policy.start])] == "sample"
+    assert first.cost == pytest.approx([0.5])
+    assert first.admissible
+    assert first.reward < best.reward <= first.upper
+    check_result(reference.dense(model), first)
+    assert rc.verify(model, first.policy).verified
+
+
+def test_ties_make_no_difference_where_there_are_none() -> None:
+    model = rc.problems.make("tunnels")
+    best, first = (arcs_paper(model, ties=ties, iterations=3000) for ties in ("best", "first"))
+    assert first.reward == pytest.approx(best.reward, abs=1e-9)
+    assert first.status in ("stalled", "iteration limit")
+
+
+@pytest.mark.parametrize("name", ["tiger", "tunnels", "crs-4-4"])
+def test_searching_while_acting_keeps_the_budget_and_what_was_promised(name: str) -> None:
+    model = rc.problems.make(name)
+    plain = arcs_paper(model, iterations=300)
+    acting = arcs_paper(model, iterations=300, act_time=0.002)
+    assert (acting.lower, acting.reward, acting.admissible) == (plain.lower, plain.reward, True)
+    runs = rc.simulate(model, acting.policy, runs=60, steps=15)
+    assert runs.violation_rate.mean == 0
+    still = arcs_paper(model, iterations=300, act_time=0).policy
+    same = [rc.simulate(model, policy, runs=60, steps=15) for policy in (plain.policy, still)]
+    np.testing.assert_allclose(same[0].outcome.reward, same[1].outcome.reward)
+
+
+def test_what_acting_finds_is_never_worse() -> None:
+    """Trials from a node raise what is proven there, or leave it."""
+    search = PaperSearch(rc.problems.make("tiger"), 1e9, 0)
+    search.advance(0.0, 200)
+    proven = search.tree.value["proven"][: search.n_nodes].copy()
+    sampled = np.flatnonzero(search.tree.info["row"][: search.n_nodes] != tree.NONE)
+    for node in sampled[:50].tolist():
+        for _ in range(20):
+            search.advance_at(node, 1e-3)
+    after = search.tree.value["proven"][: proven.size]
+    assert (after >= proven).all()
+    assert (after > proven).any()
 
 
 # Limits, and what is refused

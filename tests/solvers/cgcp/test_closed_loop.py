@@ -15,6 +15,7 @@ from rcpomdp.solvers import TracePoint
 from rcpomdp.solvers.cgcp.closed_loop import ClosedLoopPolicy, ClosedLoopState, cgcp_cl
 from rcpomdp.solvers.cgcp.solve import cgcp
 from strategies import random_model
+from work import AMPLE
 
 
 def policy_of(model: rc.CPOMDP, **options: Any) -> ClosedLoopPolicy:
@@ -103,6 +104,28 @@ def test_where_nothing_keeps_the_budget_it_spends_the_least() -> None:
     assert result.status == "infeasible"
     found = rc.simulate(model, result.policy, runs=100)
     assert abs(found.spent[0].mean - 3.5) <= 4 * found.spent[0].se
+
+
+def test_once_overspent_rewards_may_not_count() -> None:
+    """Half a check of CRS(4,4): whoever has checked has overspent. Ours takes what is free, theirs stands still."""
+    model = rc.problems.make("crs-4-4").with_budget(0.5)
+    ours, published = (
+        rc.solve(model, "cgcp-cl", step_time=AMPLE, overspent=overspent).policy
+        for overspent in ("nothing-left", "least-cost")
+    )
+    check, good = model.actions.index("check-1"), model.observations.index("good")
+    for policy in (ours, published):
+        start = policy.initial(np.random.default_rng(0))
+        state = policy.update(start._replace(action=check), good)
+        assert (state.left[0] < 0) == (policy is published)
+        if policy is published:
+            seen = set()
+            for _ in range(6):  # it stays for ever where nothing costs
+                seen.add(model.actions[state.action])
+                state = policy.update(state, model.observations.index("none"))
+            assert seen <= {"north", "sample"}
+        else:
+            assert model.actions[state.action] == "sample"  # the rock is good for sure, and sampling it free
 
 
 def test_states_are_values() -> None:

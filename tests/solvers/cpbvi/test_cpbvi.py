@@ -109,6 +109,26 @@ def test_counterexample_goes_to_look_and_turns_round_at_rocks(solver: str) -> No
     assert rc.simulate(model, result.policy).violation_rate.mean == 0
 
 
+@pytest.mark.parametrize("solver", ["cpbvi", "cpbvi-d"])
+def test_without_blind_plans_the_counterexample_takes_tunnel_b(solver: str) -> None:
+    """The plan that turns round at rocks starts with a blind one; where sets replace sets it is lost on the way."""
+    result = rc.solve(rc.problems.make("ce"), solver, blind_plans=False)
+    assert (result.reward, result.cost[0]) == pytest.approx((10, 5), abs=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["cpbvi", "cpbvi-d"])
+def test_a_planned_budget_is_what_is_acted_with(solver: str) -> None:
+    """Planned with 2 in place of 1, the richest tunnel is taken, whatever is seen; the model's own budget is broken."""
+    model = rc.problems.make("tunnels")
+    other = rc.solve(model, solver, planned_budget=2)
+    same = rc.solve(model.with_budget(2), solver)
+    assert other.policy.budget.tolist() == [2.0]
+    assert other.reward == same.reward == pytest.approx(2 * 0.99**4)
+    assert rc.simulate(model, other.policy).violation_rate.mean > 0.8
+    with pytest.raises(rc.InputError, match="budget"):
+        rc.solve(model, solver, planned_budget=[1, 2])
+
+
 def test_tiger_without_lotteries_spends_its_budget_and_no_more() -> None:
     model = rc.problems.make("tiger")
     result = rc.solve(model, "cpbvi-d")

@@ -11,10 +11,20 @@ import rcpomdp as rc
 
 
 class Layered:
-    """A random model that ends for sure after `steps` steps, as dense arrays; state t·n + i is state i at step t."""
+    """A random model that ends for sure after `steps` steps, as dense arrays; state t·n + i is state i at step t.
+
+    Costs are discounted by β, which is the share `undiscounted` of the way from γ to 1.
+    """
 
     def __init__(
-        self, seed: int, steps: int = 3, n: int = 2, n_actions: int = 2, n_observations: int = 2, n_costs: int = 1
+        self,
+        seed: int,
+        steps: int = 3,
+        n: int = 2,
+        n_actions: int = 2,
+        n_observations: int = 2,
+        n_costs: int = 1,
+        undiscounted: float = 0.0,
     ) -> None:
         rng = np.random.default_rng(seed)
         size, end = steps * n + 1, steps * n
@@ -33,10 +43,15 @@ class Layered:
         self.b = np.zeros(size)
         self.b[:n] = rng.dirichlet(np.ones(n))
         self.discount, self.steps, self.end = float(rng.choice([0.5, 0.8, 0.95])), steps, end
+        self.undiscounted = undiscounted
         fronts = self.options(self.b, steps)
         low, high = fronts[:, 1:].min(axis=0), fronts[:, 1:].max(axis=0)
         share = rng.choice([-0.05, 0.05, 0.2, 0.4, 0.7, 1.1], size=n_costs, p=[0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
         self.budget = np.maximum(low + share * (high - low), 0.0)
+
+    @property
+    def beta(self) -> float:
+        return self.discount + self.undiscounted * (1 - self.discount)
 
     def model(self) -> rc.CPOMDP:
         return rc.CPOMDP(
@@ -47,6 +62,8 @@ class Layered:
             initial_belief=self.b,
             discount=self.discount,
             budget=self.budget,
+            cost_discount=[self.beta] * len(self.C),
+            horizon=self.steps if self.undiscounted else None,
         )
 
     def branches(self, b: np.ndarray, a: int) -> list[tuple[float, np.ndarray]]:
@@ -61,7 +78,8 @@ class Layered:
         for a in range(len(self.T)):
             now = np.array([b @ self.R[:, a], *(c[:, a] @ b for c in self.C)])
             after = [p * self.options(nxt, steps - 1) for p, nxt in self.branches(b, a)]
-            found += [now + self.discount * np.sum(parts, axis=0) for parts in itertools.product(*after)]
+            discounts = np.array([self.discount, *[self.beta] * len(self.C)])
+            found += [now + discounts * np.sum(parts, axis=0) for parts in itertools.product(*after)]
         return np.array(found)
 
     def value(self, k: int, budget: np.ndarray) -> float:
@@ -75,7 +93,7 @@ class Layered:
             return self._lottery(self.options(b, steps), d)
         best = -np.inf
         for a in range(len(self.T)):
-            left = (d - np.array([c[:, a] @ b for c in self.C])) / self.discount
+            left = (d - np.array([c[:, a] @ b for c in self.C])) / self.beta
             after = sum(p * self._value(nxt, left, k - 1, steps - 1) for p, nxt in self.branches(b, a))
             best = max(best, b @ self.R[:, a] + self.discount * after)
         return float(best)

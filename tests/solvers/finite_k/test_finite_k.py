@@ -213,11 +213,10 @@ def test_a_bad_k_is_refused(k: Any) -> None:
 
 
 def test_k_on_the_command_line(run: Callable[..., Any]) -> None:
-    for word in ("0", "2.5", "nan"):
+    for word in ("0", "2.5", "nan", "many"):
         told = run("solve", "ce", "--k", word)
         assert told.code == 2
         assert told.err.startswith("rcpomdp: k must be a whole number of at least 1")
-    assert run("solve", "ce", "--k", "many").code == 2
     assert run("solve", "ce", "--solver", "cgcp", "--k", "2").code == 2
     told = run("solve", "ce", "--k", "2", "--json")
     assert told.code == 0

@@ -188,6 +188,8 @@ def test_noise_is_told_from_repetition() -> None:
     noisy = ("hallway", "tiger-grid", "maze20", "query-s3", "tag", "warehouse", "patrol", "assembly-line", "delivery")
     assert [is_noisy(rc.problems.make(name)) for name in quiet] == [False] * len(quiet)
     assert [is_noisy(rc.problems.make(name)) for name in noisy] == [True] * len(noisy)
+    for budget in (0.02, 0.1, 0.2):  # hundreds of new beliefs at first, and then no more
+        assert not is_noisy(rc.problems.make("cliff"), np.array([budget]))
 
 
 @pytest.fixture(scope="module")

@@ -423,3 +423,21 @@ CONTRASTS = """() => {
       return [(x + 0.05) / (y + 0.05), e.textContent.slice(0, 40)];
     });
 }"""
+
+
+def test_the_node_of_a_small_controller_moves_along(opened: Callable[..., Page]) -> None:
+    model = rc.problems.make("tiger").with_budget(4)
+    policy = rc.policies.ControllerPolicy(model, [0, 0, 0, 2, 1], [[1, 2], [3, 0], [0, 4], [0, 0], [0, 0]])
+    shown = opened(page(model, [Side("small", policy)]).html)
+
+    def here() -> tuple[int, str | None]:
+        nodes = shown.locator(".nodes .node")
+        return nodes.count(), shown.locator(".nodes .node.here").get_attribute("data-node")
+
+    assert here() == (5, "0")
+    shown.keyboard.press("1")  # hear-left
+    assert here() == (5, "1")
+    shown.keyboard.press("1")
+    assert here() == (5, "3")
+    shown.keyboard.press("Home")
+    assert here() == (5, "0")

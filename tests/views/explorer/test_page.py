@@ -179,3 +179,22 @@ def test_a_cost_without_end_is_written(tmp_path: Path) -> None:
     written = tmp_path / "page.html"
     rc.explore(rc.policies.blind(model, "listen"), model, written)
     assert '"costDiscount":[1.0]' in written.read_text()
+
+
+def test_a_small_controller_is_on_the_page() -> None:
+    """Node 2 of this one is never reached, and where a run has ended it does not matter where it would be."""
+    model = rc.problems.make("ce")
+    policy = rc.policies.ControllerPolicy(model, [1, 0, 0], [[1, 1], [1, 0], [0, 0]])
+    side = data_of(page(model, [Side("small", policy)]).html)["sides"][0]
+    shown = side["controller"]
+    assert shown["nodes"][0] == str(model.actions[1])
+    assert len(shown["at"]) == len(side["action"])
+    assert shown["at"][side["draws"][0][1]] == 0
+    for node, at in zip(side["action"], shown["at"], strict=True):
+        assert node == -1 or shown["nodes"][at] == str(model.actions[node])
+    tiger = rc.problems.make("tiger")
+    chain = np.minimum(np.arange(120) + 1, 119)
+    large = rc.policies.ControllerPolicy(tiger, np.zeros(120, dtype=int), np.column_stack([chain, chain]))
+    for policy in (large, rc.policies.fib(tiger)):
+        side = data_of(page(tiger, [Side("large, or none", policy)], most_nodes=10).html)["sides"][0]
+        assert side["controller"] is None

@@ -2,7 +2,8 @@
 
 The difference is divided by the standard error of both together, to which a printed number adds that of its rounding:
 a number printed to a unit u is off by up to u/2, so by u/√12 at a standard deviation. Without it, 12 ± 0 would be
-infinitely far from the 11.99999 ± 0 that the paper rounds to it.
+infinitely far from the 11.99999 ± 0 that the paper rounds to it. Where the paper prints no standard error, its runs are
+taken to be as many as ours, and so to have ours; what is exact has none.
 """
 
 from __future__ import annotations
@@ -22,11 +23,28 @@ def difference(ours: Estimate | None, row: PaperRow | None, quantity: str) -> fl
     """Ours minus the paper's in standard errors; None if one of the two is missing, or the paper gives no error."""
     if ours is None or row is None:
         return None
-    value, error = getattr(row, quantity), getattr(row, quantity.removesuffix("_rate") + "_se")
-    if value is None or error is None:
+    if getattr(row, quantity.removesuffix("_rate") + "_se") is None:
         return None
+    return distance(ours, row, quantity)
+
+
+def distance(ours: Estimate, row: PaperRow, quantity: str) -> float | None:
+    """The same, also where the paper prints no standard error; None if it has no such number."""
+    value, error = getattr(row, quantity), getattr(row, quantity.removesuffix("_rate") + "_se")
+    if value is None:
+        return None
+    return _in_errors(ours, float(value), error, _unit(row, quantity))
+
+
+def share_distance(ours: Estimate, text: str, runs: int) -> float:
+    """The distance of a share of runs from one that the paper's text gives of so many runs."""
+    value = float(text)
+    return _in_errors(ours, value, math.sqrt(value * (1 - value) / runs), 10.0 ** -len(text.partition(".")[2]))
+
+
+def _in_errors(ours: Estimate, value: float, error: float | None, unit: float) -> float:
     own = 0.0 if math.isnan(ours.se) else ours.se  # an exact value has no error
-    return (ours.mean - float(value)) / math.hypot(own, float(error), _unit(row, quantity) / math.sqrt(12))
+    return (ours.mean - value) / math.hypot(own, own if error is None else error, unit / math.sqrt(12))
 
 
 def printed(row: PaperRow | None, quantity: str) -> str | None:

@@ -62,11 +62,12 @@ def commands(name: str, records: Sequence[Record], store: str) -> list[str]:
         return []
     suite = suites.get(name)
     everything = suite.cells()
-    usual = {(cell.title, cell.algorithm): cell.time_limit for cell in everything}
+    usual = {(cell.title, cell.algorithm): cell for cell in everything}
     seeds = 1 + max(record.cell.seed for record in records)
     found: dict[str, set[str]] = {}
     for cell in (record.cell for record in records):
-        own = usual.get((cell.title, cell.algorithm), cell.time_limit)
+        as_asked = usual.get((cell.title, cell.algorithm), cell)
+        own = as_asked.time_limit
         words = ["rcpomdp reproduce", name]
         if abs(cell.time_limit / own - 1) > 1e-9:
             words.append(f"--time-limit {_number(_limit(cell.time_limit, own, suite.limit))}")
@@ -75,6 +76,8 @@ def commands(name: str, records: Sequence[Record], store: str) -> list[str]:
             words.append(f"--step-time {_number(step[0])}")
         if seeds > 1:
             words.append(f"--seeds {seeds}")
+        if cell.runs < as_asked.runs:
+            words.append(f"--runs {cell.runs}")
         command = " ".join([*words, f"--store {shlex.quote(store)}"])
         found.setdefault(command, set()).add(suites.label(replace(cell, seed=0)))
     return [command + _part(len(labels), len(everything)) for command, labels in found.items()]

@@ -70,6 +70,12 @@ class Row:
         return float(np.mean(values)) if values else self.reward.mean if self.reward else None
 
     @property
+    def own_cost(self) -> float | None:
+        """The cost of the policies themselves, where there is one cost."""
+        values = [record.cost[0] for record in self.records if len(record.cost) == 1]
+        return float(np.mean(values)) if values else None
+
+    @property
     def seconds(self) -> float:
         """Mean time of set-up and search."""
         return float(np.mean([record.setup_seconds + record.seconds for record in self.records]))

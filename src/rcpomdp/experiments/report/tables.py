@@ -17,6 +17,7 @@ from ..run.record import Record
 from . import comparison
 from .marks import BEST, DECIMALS, KEEPING, VIOLATING, best_rewards, marks
 from .paper import UNCONSTRAINED as PAPER_UNCONSTRAINED
+from .paper import cause
 from .summaries import FAILED, Group, Row, groups, label
 
 SHORT, EXTENDED, UNCONSTRAINED = "short", "extended", "unconstrained"
@@ -157,19 +158,19 @@ def _algorithm(group: Group, row: Row, mark: set[str]) -> Entry:
 
 
 def _violation(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry(_text(row.violation), BEST if BEST in mark else "")
+    return Entry(estimate_text(row.violation), BEST if BEST in mark else "")
 
 
 def _reward(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry(_text(row.reward), next((m for m in (VIOLATING, KEEPING) if m in mark), ""))
+    return Entry(estimate_text(row.reward), next((m for m in (VIOLATING, KEEPING) if m in mark), ""))
 
 
 def _cost(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry("; ".join(map(_text, row.cost)) or NOTHING)
+    return Entry("; ".join(map(estimate_text, row.cost)) or NOTHING)
 
 
 def _overspent(group: Group, row: Row, mark: set[str]) -> Entry:
-    return Entry("; ".join(_text(Estimate(c.mean, c.se)) for c in row.overspent) or NOTHING)
+    return Entry("; ".join(estimate_text(Estimate(c.mean, c.se)) for c in row.overspent) or NOTHING)
 
 
 def _most_overspent(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -191,7 +192,7 @@ def _of_paper(quantity: str) -> _Make:
 def _difference(quantity: str) -> _Make:
     def make(group: Group, row: Row, mark: set[str]) -> Entry:
         found = comparison.difference(_ours(row, quantity), row.paper, quantity)
-        return Entry(NOTHING if found is None else _signed(found, 1))
+        return Entry(NOTHING if found is None else signed(found, 1))
 
     return make
 
@@ -203,11 +204,6 @@ def _number(value: Callable[[Row], float | None]) -> _Make:
     return make
 
 
-def _own_cost(row: Row) -> float | None:
-    values = [record.cost[0] for record in row.records if len(record.cost) == 1]
-    return sum(values) / len(values) if values else None
-
-
 def _own_reward(group: Group, row: Row, mark: set[str]) -> Entry:
     return Entry(_fixed(row.own_reward), BEST if BEST in mark else "")
 
@@ -216,7 +212,7 @@ def _from_paper(group: Group, row: Row, mark: set[str]) -> Entry:
     reward = row.own_reward
     if row.paper is None or row.paper.reward is None or reward is None:
         return Entry(NOTHING)
-    return Entry(_signed(reward - row.paper.reward, 2))
+    return Entry(signed(reward - row.paper.reward, 2))
 
 
 def _status(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -273,7 +269,7 @@ _PARTS: dict[str, list[tuple[Column, _Make]]] = {
         _NAME,
         _ALGORITHM,
         (Column("Reward"), _own_reward),
-        (Column("Cost"), _number(_own_cost)),
+        (Column("Cost"), _number(lambda row: row.own_cost)),
         *_BOUNDS,
         (Column("Reward", "Paper"), _of_paper("reward")),
         (Column("Cost", "Paper"), _of_paper("cost")),
@@ -304,6 +300,9 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
             notes.append(
                 "Δ is ours minus the paper's, in standard errors of both together, the paper's rounding included."
             )
+    causes = {(row.paper.problem, row.paper.budget, cause(row.cell)) for row in rows if row.paper and cause(row.cell)}
+    for problem, budget, other in sorted(causes):
+        notes.append(f"{problem} with {other} stands beside the paper's rows of {problem} with ĉ = {budget:g}.")
     for group in found:
         for row in group.rows:
             if row.error:
@@ -326,7 +325,8 @@ def _lost(name: str, group: Group, row: Row) -> str:
     )
 
 
-def _text(estimate: Estimate | None) -> str:
+def estimate_text(estimate: Estimate | None) -> str:
+    """Mean and standard error with the digits of the tables."""
     if estimate is None:
         return NOTHING
     shown = _fixed(estimate.mean)
@@ -338,6 +338,7 @@ def _fixed(value: float | None) -> str:
     return NOTHING if value is None else f"{round(value, DECIMALS) + 0.0:.{DECIMALS}f}".replace("-", "−")
 
 
-def _signed(value: float, decimals: int) -> str:
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign; no zero has one."""
     rounded = round(value, decimals) + 0.0
     return f"{rounded:.{decimals}f}" if rounded == 0 else f"{rounded:+.{decimals}f}".replace("-", "−")

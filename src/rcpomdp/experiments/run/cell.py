@@ -72,8 +72,7 @@ def _solve(cell: Cell, model: CPOMDP, tell: Callable[[str], None]) -> Result:
     options = dict(cell.options)
     if "seed" in known:
         options["seed"] = cell.seed
-    if "progress" in known:
-        options["progress"] = _now_and_then(tell)
+    options["progress"] = _now_and_then(tell) if "progress" in known else False
     return solve(model, cell.solver, time_limit=cell.time_limit, **options)
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,12 +56,13 @@ def _run_all() -> None:
     from ...solvers.warmup import smallest_model
 
     model = problems.make("ce")
+    quiet: dict[str, Any] = {"time_limit": _LIMIT, "progress": False}
     for name, solver in SOLVERS.items():
         for options in [{"variant": variant} for variant in solver.variants] or [{}]:
-            result = solve(model, name, time_limit=_LIMIT, **options)
+            result = solve(model, name, **quiet, **options)
             simulate(model, result.policy, runs=2)
-    solve(problems.make("tiger"), "cgcp", time_limit=_LIMIT, epsilon=_GAP, iterations=3)  # several multipliers in turn
-    solve(model.with_budget([0.0]), "arcs", variant="paper", time_limit=_LIMIT)  # infeasible
+    solve(problems.make("tiger"), "cgcp", **quiet, epsilon=_GAP, iterations=3)  # several multipliers in turn
+    solve(model.with_budget([0.0]), "arcs", variant="paper", **quiet)  # infeasible
     store = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))).store
     rehash(store._replace(table=np.full_like(store.table, NONE)))  # as where a search outgrows its table
 

@@ -31,7 +31,7 @@ def save_policy(
     policy: Policy[Any],
     model: CPOMDP,
     claims: Mapping[str, Any] | None = None,
-    problem: Mapping[str, Any] | None = None,
+    problem: str | Mapping[str, Any] | None = None,
 ) -> None:
     """Save a policy for `model`; the file appears whole or not at all.
 
@@ -40,11 +40,13 @@ def save_policy(
     Parameters
     ----------
     claims : statements about the policy, such as "reward", "cost", "lower" and "upper"; `verify` checks them
-    problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
+    problem : name of a problem or model file, or ``{"name": ..., "parameters": {...}}``, or ``{"file": ...}``, from
+        which the model can be built again; what the model remembers of itself unless given
     """
     check_ending(path)
+    recipe = _remembered(model) if problem is None else _recipe(problem)
     try:
-        header, arrays = _header_of(policy, model, claims, problem)
+        header, arrays = _header_of(policy, model, claims, recipe)
         content = encoded(header, arrays)
     except RecursionError:
         raise PolicyError(TOO_DEEP) from None
@@ -71,13 +73,31 @@ def _header_of(
     if claims is not None:
         header["claims"] = {str(name): _json_value(value, f"claim {name!r}") for name, value in claims.items()}
     if problem is not None:
-        parameters = problem.get("parameters", {}).items()
-        header["problem"] = {
-            "name": str(problem["name"]),
-            "parameters": {str(key): _json_value(value, f"parameter {key!r}") for key, value in parameters},
-        }
+        header["problem"] = problem
     check_tree(header["policy"])
     return header, arrays
+
+
+def _recipe(problem: str | Mapping[str, Any]) -> dict[str, Any]:
+    """A problem's name and parameters, as the file holds them."""
+    given: Any = {"name": problem} if isinstance(problem, str | os.PathLike) else problem
+    if not isinstance(given, Mapping) or len(given.keys() & {"name", "file"}) != 1:
+        raise PolicyError(f"problem is {problem!r}; it needs a name, {{'name': ...}}, or a model file, {{'file': ...}}")
+    parameters = given.get("parameters", {})
+    if not isinstance(parameters, Mapping):
+        raise PolicyError(f"the parameters of the problem are {parameters!r}, not a mapping")
+    return {
+        "name": os.fsdecode(given["name"] if "name" in given else given["file"]),
+        "parameters": {str(key): _json_value(value, f"parameter {key!r}") for key, value in parameters.items()},
+    }
+
+
+def _remembered(model: CPOMDP) -> dict[str, Any] | None:
+    """What a model remembers of where it is from; nothing if a file cannot hold it."""
+    try:
+        return None if model.source is None else _recipe(model.source)
+    except PolicyError:
+        return None
 
 
 def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:

@@ -121,8 +121,9 @@ def sizes(tree: dict[str, Any], array: Callable[[int], AnyArray]) -> dict[str, A
         return {"kind": kind, "nodes": count, **lots, "observations": observations}
     if kind == "plan-set":
         count, observations = array(tree["successors"]).shape
-        plans = int((array(tree["domain"]) >= 0).sum())
-        return {"kind": kind, "plans": plans, "belief_nodes": count - plans, "observations": observations}
+        nodes, guides = (array(tree["domain"]) < 0).sum(), np.isinf(array(tree["sure_cost"])).any(axis=1).sum()
+        counts = {"plans": count - int(nodes) - int(guides), "belief_nodes": int(nodes), "guides": int(guides)}
+        return {"kind": kind, **counts, "observations": observations}
     if kind == "mixture":
         parts = [sizes(branch, array) for branch in tree["policies"]]
         return {"kind": kind, "weights": array(tree["weights"]).tolist(), "policies": parts}

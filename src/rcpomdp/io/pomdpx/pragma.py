@@ -10,8 +10,9 @@
 The first, before the root element, holds JSON: the name of the model, its costs with their budgets (null is unlimited),
 if they have some their discounts and step limits ("cost_discount", "step_limit"), the "horizon" if there is one,
 and the labels that are no words of the format ("states", "actions", "observations"). Each of the costs' holds the index
-of a cost and of an action, then pairs of a state's index and the cost there; a cost that is not given is 0. A file that
-has the first and not the last was cut short. They hold no ">", at which simple parsers would end them.
+or name of a cost and of an action, then pairs of a state's and the cost there; "*" is all of them, the last that is
+told counts, and a cost that is not given is 0. A file that has the first and not the last was cut short. They hold no
+">", at which simple parsers would end them.
 """
 
 from __future__ import annotations
@@ -119,31 +120,37 @@ class Pragma:
                 n, m = arrays["reward"].shape
                 if len(names) * n * m > MOST_NUMBERS:
                     raise refuse(line, f"the costs are more than {MOST_NUMBERS:,} numbers")
-                found["cost"] = self._array(len(names), n, m)
+                labels = [names, *(found.get(key, arrays[key]) for key in ("actions", "states"))]
+                found["cost"] = self._array(*labels)
                 return found
         if self._costs:
             raise refuse(self._costs[0][1], f"<?{COST_TARGET} ...?> is for a cost that <?{TARGET} ...?> does not name")
         return found | {"costs": None, "budget": None}
 
-    def _array(self, n_costs: int, n_states: int, n_actions: int) -> Any:
-        cost = np.zeros((n_costs, n_states, n_actions))
+    def _array(self, costs: Sequence[str], actions: Sequence[str], states: Sequence[str]) -> Any:
+        cost = np.zeros((len(costs), len(states), len(actions)))
         for words, line in self._costs:
             if len(words) < 2 or len(words) % 2:
                 raise refuse(line, f"<?{COST_TARGET} ...?> needs a cost and an action, then pairs of state and number")
-            k = _below(words[0], n_costs, "cost", line)
-            a = _below(words[1], n_actions, "action", line)
+            k = _places(words[0], costs, "cost", line)
+            a = _places(words[1], actions, "action", line)
             for state, word in zip(words[2::2], words[3::2], strict=True):
                 value = number(word)
                 if value is None or value < 0:
                     raise refuse(line, f"cost {brief(word)} is not a number of at least 0")
-                cost[k, _below(state, n_states, "state", line), a] = value
+                cost[k, _places(state, states, "state", line), a] = value
         return cost
 
 
-def _below(word: str, size: int, kind: str, line: int) -> int:
+def _places(word: str, labels: Sequence[str], kind: str, line: int) -> int | slice:
+    """The index that a word gives or names; "*" is all of them."""
+    if word == "*":
+        return slice(None)
     i = whole(word)
-    if i is None or i >= size:
-        raise refuse(line, f"{kind} {brief(word)} is not between 0 and {size - 1}")
+    if i is None and word in labels:
+        return labels.index(word)
+    if i is None or i >= len(labels):
+        raise refuse(line, f"{kind} {brief(word)} is neither a name nor between 0 and {len(labels) - 1}")
     return i
 
 

@@ -21,6 +21,7 @@ class Setting(NamedTuple):
 
     model: ModelArrays
     discount: float
+    budget: float  # ĉ
     limit: float  # what may be spent: the budget and its tolerance
     terminal: BoolArray  # [S]
     class_of: IndexArray  # [S]
@@ -35,6 +36,8 @@ class Setting(NamedTuple):
     plan_step: FloatArray  # [P] C_max of a plan: no step costs more
     bin_low: float  # least initial upper bound
     bin_width: float  # of a bin
+    pruning: bool  # whether what no admissible policy goes through is left out
+    first_tie: bool  # whether the first action that spends exactly what is left stays chosen
 
 
 @kernel

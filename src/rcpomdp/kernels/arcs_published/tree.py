@@ -167,7 +167,7 @@ def start(setting: Setting, tree: Tree, scratch: Scratch, states: IndexArray, pr
         tree.prob[j] = probs[j]
     tree.counts[0].pool = states.size
     add_node(setting, tree, scratch, NONE, NONE, NONE, 1.0, states, probs, 0.0, 1.0)
-    if tree.value[ROOT].c_lo > setting.limit:
+    if setting.pruning and tree.value[ROOT].c_lo > setting.limit:
         tree.info[ROOT].status = PRUNED
 
 
@@ -356,7 +356,7 @@ def fill_q(setting: Setting, tree: Tree, row: int, a: int) -> tuple[int, float]:
 def back_up(setting: Setting, tree: Tree, i: int) -> None:
     """Update a sampled node from its successors."""
     row, spent, weight = tree.info[i].row, tree.value[i].spent, tree.value[i].weight
-    best, best_k, cheapest = NONE, 0, NONE
+    best, best_k, cheapest, stays = NONE, 0, NONE, False
     for a in range(tree.cut.shape[1]):
         k, proven = fill_q(setting, tree, row, a)
         if proven > tree.value[i].proven:
@@ -367,15 +367,16 @@ def back_up(setting: Setting, tree: Tree, i: int) -> None:
         q = tree.q[row, a]
         if q.q_hi == -np.inf:
             continue
-        if spent + weight * q.qc_hi <= setting.limit:  # line 9
-            better = best == NONE or q.q_lo > tree.q[row, best].q_lo
-            if better or (q.q_lo == tree.q[row, best].q_lo and k > best_k):
-                best, best_k = a, k
+        if spent + weight * q.qc_hi <= setting.limit and not stays:  # line 9
+            tie = setting.first_tie and spends_all(setting, spent + weight * q.qc_hi)
+            better = best == NONE or (q.q_lo > tree.q[row, best].q_lo and not tie)
+            if better or (q.q_lo == tree.q[row, best].q_lo and k > best_k and not tie):
+                best, best_k, stays = a, k, tie
         if cheapest == NONE or q.qc_hi < tree.q[row, cheapest].qc_hi:  # line 15
             cheapest = a
     optimistic = optimistic_action(setting, tree, i)  # line 20
     if optimistic == NONE:
-        bury(tree, i)  # lines 25-28
+        bury(setting, tree, i)  # lines 25-28
         return
     # C̲ is that of the most promising action, as published: no bound on the least cost, but it exceeds d only if no
     # policy is left. Averages of what is at most d' are at most d', so the tests made with it are sound.
@@ -393,9 +394,16 @@ def back_up(setting: Setting, tree: Tree, i: int) -> None:
 
 
 @inner
-def bury(tree: Tree, i: int) -> None:
+def spends_all(setting: Setting, spent: float) -> bool:
+    """True if exactly the budget is spent, within the tolerance that the limit adds to it."""
+    return bool(setting.budget - (setting.limit - setting.budget) <= spent)
+
+
+@inner
+def bury(setting: Setting, tree: Tree, i: int) -> None:
     """No admissible policy starts here; PRUNE would find so at once (line 2)."""
-    tree.info[i].status = PRUNED
+    if setting.pruning:
+        tree.info[i].status = PRUNED
     tree.value[i].v_hi = -np.inf
     tree.value[i].v_lo = -np.inf
     tree.value[i].c_hi = np.inf
@@ -411,7 +419,7 @@ def bury(tree: Tree, i: int) -> None:
 
 
 @inner
-def prune(tree: Tree, i: int) -> None:
+def prune(setting: Setting, tree: Tree, i: int) -> None:
     """Prune a sampled node, or actions of it. BACKUP has done line 2, as a node with C̲ > d has no action left.
 
     Line 5 comes last, so that a node whose last action goes, goes too.
@@ -434,4 +442,4 @@ def prune(tree: Tree, i: int) -> None:
             tree.cut[row, a] = True
         left += not tree.cut[row, a]
     if left == 0:
-        bury(tree, i)
+        bury(setting, tree, i)

@@ -49,12 +49,13 @@ def passed_on(setting: Setting, tree: Tree, row: int, a: int, child: int, level:
 
 
 @inner
-def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, target: float) -> tuple[int, int]:
-    """Descend as SARSOP does (SampleHeu); return how many nodes were sampled, and whether room was short."""
-    i, n = ROOT, 0
-    low = tree.value[ROOT].v_lo  # SAMPLE, lines 1 and 2
+def sample_heuristic(setting: Setting, tree: Tree, scratch: Scratch, top: int, epsilon: float) -> tuple[int, int]:
+    """Descend from a node as SARSOP does (SampleHeu); return how many nodes were sampled, and if room was short."""
+    i, n = top, 0
+    low = tree.value[top].v_lo  # SAMPLE, lines 1 and 2
+    target = max(epsilon, KAPPA * (tree.value[top].v_hi - low))  # ε_t
     high = low + target
-    allowed = target / setting.discount if setting.discount > 0.0 else np.inf  # ε γ^{-t}, with t = 1 at the root
+    allowed = target / setting.discount if setting.discount > 0.0 else np.inf  # ε γ^{-t}, with t = 1 at the top
     while n < scratch.path.size and tree.info[i].status == ALIVE:
         if tree.info[i].row == NONE:
             if not has_room(setting, tree):
@@ -117,36 +118,55 @@ def sample_random(setting: Setting, tree: Tree, scratch: Scratch, uniforms: Floa
     return n, DONE
 
 
+@inner
+def back_up_and_prune(setting: Setting, tree: Tree, scratch: Scratch, n: int) -> None:
+    """BACKUP and PRUNE of the first n nodes of a path, the deepest first, so that one pass reaches its top."""
+    for j in range(n - 1, -1, -1):
+        back_up(setting, tree, scratch.path[j])
+    if setting.pruning:
+        for j in range(n - 1, -1, -1):
+            prune(setting, tree, scratch.path[j])
+
+
 @kernel
 def search(
-    setting: Setting, tree: Tree, scratch: Scratch, uniforms: FloatArray, epsilon: float, trials: int, pruning: bool
+    setting: Setting,
+    tree: Tree,
+    scratch: Scratch,
+    uniforms: FloatArray,
+    epsilon: float,
+    trials: int,
+    heuristic_share: float,
 ) -> int:
-    """Trials until there have been `trials`, the gap is at most epsilon, the root is pruned, or something runs short.
+    """Trials until there have been `trials`, the gap is at most epsilon, nothing is left, or something runs short.
 
     Return why it paused. What a search does depends on its own state alone, not on where it is paused.
     """
-    while tree.counts[0].trials < trials and tree.info[ROOT].status == ALIVE:
+    while tree.counts[0].trials < trials and tree.info[ROOT].status == ALIVE and tree.value[ROOT].v_hi > -np.inf:
         if tree.value[ROOT].v_hi - tree.value[ROOT].proven <= epsilon:
             break
         if tree.counts[0].drawn + 2 * scratch.path.size + 1 > uniforms.size:
             return OUT_OF_UNIFORMS
-        heuristic = uniforms[tree.counts[0].drawn] < 0.5
+        heuristic = uniforms[tree.counts[0].drawn] < heuristic_share
         tree.counts[0].drawn += 1
         if heuristic:
-            target = max(epsilon, KAPPA * (tree.value[ROOT].v_hi - tree.value[ROOT].v_lo))
-            n, status = sample_heuristic(setting, tree, scratch, target)
+            n, status = sample_heuristic(setting, tree, scratch, ROOT, epsilon)
         else:
             n, status = sample_random(setting, tree, scratch, uniforms)
-        for j in range(n - 1, -1, -1):  # the deepest first, so that one pass reaches the root
-            back_up(setting, tree, scratch.path[j])
-        if pruning:
-            for j in range(n - 1, -1, -1):
-                prune(tree, scratch.path[j])
+        back_up_and_prune(setting, tree, scratch, n)
         tree.counts[0].trials += 1
         tree.counts[0].depth = max(tree.counts[0].depth, n)
         if status == FULL:
             return FULL
     return DONE
+
+
+@kernel
+def search_at(setting: Setting, tree: Tree, scratch: Scratch, top: int, epsilon: float) -> int:
+    """One heuristic trial from a sampled node, whose predecessors are not backed up; return DONE or FULL."""
+    n, status = sample_heuristic(setting, tree, scratch, top, epsilon)
+    back_up_and_prune(setting, tree, scratch, n)
+    return status
 
 
 @kernel

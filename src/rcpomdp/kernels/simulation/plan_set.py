@@ -1,7 +1,8 @@
-"""The plan to follow at a belief with what is left of the budget.
+"""The plan to follow at a belief with what is left of the budget, and the guide that may go before it.
 
 A plan i covers the beliefs whose support is in its domain. It earns at least ``α_i·b`` and spends at most ``w_i``
-whatever is observed, so with ``w_i ≤ d`` it may be followed from (b, d).
+whatever is observed, so with ``w_i ≤ d`` it may be followed from (b, d). Of a guide it is not known what it spends: its
+first action may be taken if after every observation some plan can be paid by what is left.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import numpy as np
 
 from ..._types import FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
-from ..belief import expectation
+from ..belief import clear, expectation, observation_probabilities, predict, update
 from ..budget import left_after
 from ..jit import inner, kernel
 
+NONE = -1
 ROUNDING = 1e-12  # relative difference of sure cost and budget that counts as none
 
 
 class PlanArrays(NamedTuple):
     """Plans in the order of their domains and, within one, of their first sure cost; belief nodes come last.
+
+    Guides have an infinite sure cost, and so come after the plans of their domain.
 
     The values of domain i's n plans stand state by state, n numbers for each, from ``values_start[i]`` on; those of
     belief nodes, one number each, from ``values_start[m]`` on.
@@ -30,12 +34,47 @@ class PlanArrays(NamedTuple):
     sure_cost: FloatArray  # [n, K] w
     domain: IntArray  # [n]; -1 at a belief node
     group: IntArray  # [m + 1] the plans of domain i are group[i]:group[i + 1], the belief nodes all from group[m] on
+    guides: IntArray  # [m] the guides of domain i are guides[i]:group[i + 1]
     domain_start: IntArray  # [m + 1]
     domain_states: IntArray  # domain i is domain_start[i]:domain_start[i + 1]
     holder_start: IntArray  # [S + 1]
     holder: IntArray  # the domains that hold state s are holder_start[s]:holder_start[s + 1]
     values_start: IntArray  # [m + 1]
     values: FloatArray
+
+
+class PlanScratch(NamedTuple):
+    """Working memory; ``acc`` is zero between calls."""
+
+    score: FloatArray  # [n]
+    place: IntArray  # [S]
+    acc: FloatArray  # [S]
+    touched: IndexArray  # [S]
+    states: IndexArray  # [S] a belief that may follow
+    probs: FloatArray  # [S]
+    chance: FloatArray  # [O]
+    left: FloatArray  # [K]
+
+
+@kernel
+def plan_scratch(n: int, n_states: int, n_observations: int, n_costs: int) -> PlanScratch:
+    """Working memory for n nodes."""
+    return PlanScratch(
+        np.empty(n),
+        np.empty(n_states, dtype=np.int64),
+        np.zeros(n_states),
+        np.empty(n_states, dtype=np.int32),
+        np.empty(n_states, dtype=np.int32),
+        np.empty(n_states),
+        np.empty(n_observations),
+        np.empty(n_costs),
+    )
+
+
+@inner
+def is_guide(p: PlanArrays, node: int) -> bool:
+    """True if nothing is known of what a node spends."""
+    return bool(p.sure_cost.shape[1] > 0 and p.sure_cost[node, 0] == np.inf)
 
 
 @inner
@@ -74,18 +113,42 @@ def node_value(p: PlanArrays, node: int, states: IndexArray, probs: FloatArray, 
 
 
 @inner
-def _within(p: PlanArrays, first: int, last: int, left: FloatArray) -> int:
+def _within(p: PlanArrays, domain: int, left: FloatArray) -> int:
     """Number of a domain's plans that the first cost does not rule out: they come first."""
+    low, high = p.group[domain], p.guides[domain]
     if left.size == 0:
-        return last - first
-    low, high = first, last
+        return int(high - low)
     while low < high:
         middle = (low + high) // 2
         if _affordable(p.sure_cost[middle, 0], left[0]):
             low = middle + 1
         else:
             high = middle
-    return low - first
+    return int(low - p.group[domain])
+
+
+@inner
+def _others_fit(p: PlanArrays, node: int, left: FloatArray) -> bool:
+    """True if all costs but the first can be paid."""
+    for k in range(1, left.size):  # noqa: SIM110 - compiled code has no all()
+        if not _affordable(p.sure_cost[node, k], left[k]):
+            return False
+    return True
+
+
+@inner
+def _fill_scores(
+    p: PlanArrays, domain: int, first: int, last: int, size: int, probs: FloatArray, w: PlanScratch
+) -> None:
+    """Write ``α·b`` of a domain's nodes, the first-th to the last-th, for a belief whose places are known."""
+    n = p.group[domain + 1] - p.group[domain]
+    for j in range(first, last):
+        w.score[j] = 0.0
+    for i in range(size):
+        start = p.values_start[domain] + w.place[i] * n
+        row = p.values[start : start + last]
+        for j in range(first, last):
+            w.score[j] += probs[i] * row[j]
 
 
 @kernel
@@ -96,49 +159,47 @@ def best_node(
     left: FloatArray,
     states: IndexArray,
     probs: FloatArray,
-    score: FloatArray,
-    place: IntArray,
+    w: PlanScratch,
 ) -> int:
-    """The plan that promises most at a belief of those within the budget, or ``node`` if none has more than ``value``.
-
-    ``score`` and ``place`` are scratch.
-    """
+    """The plan within the budget that promises most at a belief, or ``node`` if none has more than ``value``."""
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
-        if not _places(p, domain, states, place):
+        if not _places(p, domain, states, w.place):
             continue
-        first, last = p.group[domain], p.group[domain + 1]
-        n = last - first
-        within = _within(p, first, last, left)
+        within = _within(p, domain, left)
+        _fill_scores(p, domain, 0, within, states.size, probs, w)
         for j in range(within):
-            score[j] = 0.0
-        for i in range(states.size):
-            start = p.values_start[domain] + place[i] * n
-            row = p.values[start : start + within]
-            for j in range(within):
-                score[j] += probs[i] * row[j]
-        for j in range(within):
-            if score[j] > value:
-                good = True
-                for k in range(1, left.size):
-                    good = good and _affordable(p.sure_cost[first + j, k], left[k])
-                if good:
-                    node, value = first + j, score[j]
+            if w.score[j] > value and _others_fit(p, p.group[domain] + j, left):
+                node, value = p.group[domain] + j, w.score[j]
     return int(node)
 
 
-@kernel
-def follow(
-    p: PlanArrays,
-    node: int,
-    left: FloatArray,
-    states: IndexArray,
-    probs: FloatArray,
-    score: FloatArray,
-    place: IntArray,
-) -> int:
-    """The node to go on with at a belief, where ``node`` is at hand whatever it costs."""
-    return best_node(p, node, node_value(p, node, states, probs, place), left, states, probs, score, place)
+@inner
+def _best_guide(p: PlanArrays, states: IndexArray, probs: FloatArray, w: PlanScratch) -> int:
+    """The guide with the largest ``α·b``, NONE if none covers the belief."""
+    node, value = NONE, -np.inf
+    for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
+        domain = p.holder[h]
+        first, last = p.guides[domain] - p.group[domain], p.group[domain + 1] - p.group[domain]
+        if first == last or not _places(p, domain, states, w.place):
+            continue
+        _fill_scores(p, domain, first, last, states.size, probs, w)
+        for j in range(first, last):
+            if w.score[j] > value:
+                node, value = p.group[domain] + j, w.score[j]
+    return int(node)
+
+
+@inner
+def _some_plan_fits(p: PlanArrays, left: FloatArray, states: IndexArray, place: IntArray) -> bool:
+    """True if some plan covers a support and can be paid."""
+    for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
+        domain = p.holder[h]
+        if _places(p, domain, states, place):
+            for j in range(_within(p, domain, left)):
+                if _others_fit(p, p.group[domain] + j, left):
+                    return True
+    return False
 
 
 @kernel
@@ -149,3 +210,51 @@ def spend(m: ModelArrays, a: int, states: IndexArray, probs: FloatArray, left: F
         if left[k] < np.inf and abs(left[k] - spent) <= ROUNDING * left[k]:
             spent = left[k]  # or the rest would grow by 1/β a step until it pays for something
         out[k] = left_after(left[k], spent, m.cost_discount[k])
+
+
+@inner
+def _leaves_enough(
+    m: ModelArrays, p: PlanArrays, a: int, left: FloatArray, states: IndexArray, probs: FloatArray, w: PlanScratch
+) -> bool:
+    """True if an action can be paid, and after every observation some plan by what is left."""
+    for k in range(left.size):
+        if expectation(m.cost[k], a, states, probs) > m.step_limit[k]:
+            return False
+    spend(m, a, states, probs, left, w.left)
+    for k in range(left.size):
+        if w.left[k] < 0.0:
+            return False
+    n = predict(m, states, probs, a, w.acc, w.touched)
+    clear(w.acc, w.touched, n)
+    if _some_plan_fits(p, w.left, w.touched[:n], w.place):  # whatever is observed
+        return True
+    observation_probabilities(m, states, probs, a, w.acc, w.touched, w.chance)
+    for o in range(w.chance.size):
+        if w.chance[o] > 0.0:
+            size, _ = update(m, states, probs, a, o, w.acc, w.touched, w.states, w.probs)
+            if not _some_plan_fits(p, w.left, w.states[:size], w.place):
+                return False
+    return True
+
+
+@kernel
+def follow(
+    m: ModelArrays,
+    p: PlanArrays,
+    action: IntArray,
+    node: int,
+    left: FloatArray,
+    states: IndexArray,
+    probs: FloatArray,
+    w: PlanScratch,
+) -> int:
+    """The node to go on with at a belief, where ``node`` is at hand whatever it costs, or NONE is.
+
+    That is the best guide if its action leaves enough for a plan, else the plan that promises most of those within the
+    budget, else ``node``.
+    """
+    guide = _best_guide(p, states, probs, w)
+    if guide != NONE and _leaves_enough(m, p, action[guide], left, states, probs, w):
+        return guide
+    value = node_value(p, node, states, probs, w.place) if node != NONE else -np.inf
+    return int(best_node(p, node, value, left, states, probs, w))

@@ -11,7 +11,7 @@ from .. import belief as _belief
 from ..arrays import ModelArrays
 from ..jit import inner, kernel
 from . import plan_set as _plan_set
-from .plan_set import PlanArrays
+from .plan_set import PlanArrays, PlanScratch
 
 ALPHA, CONTROLLER, RANDOM, PLAN_SET = 0, 1, 2, 3
 BLOCK_RUNS = 256  # runs that draw from one generator
@@ -22,6 +22,8 @@ _expectation = _belief.expectation
 _update = _belief.update
 _follow = _plan_set.follow
 _spend = _plan_set.spend
+_is_guide = _plan_set.is_guide
+_plan_scratch = _plan_set.plan_scratch
 
 
 class Program(NamedTuple):
@@ -181,6 +183,31 @@ def _keep(path: IntArray, run: int, t: int, s: int) -> None:
         path[run, t] = s
 
 
+@inner
+def _mark(met: BoolArray, node: int) -> None:
+    """Note that a run acts from a node, where that is kept."""
+    if met.size > 0:
+        met[node] = True
+
+
+@inner
+def _node_after(
+    m: ModelArrays,
+    p: Program,
+    memory: int,
+    o: int,
+    left: FloatArray,
+    states: IndexArray,
+    probs: FloatArray,
+    scratch: PlanScratch,
+) -> int:
+    """The memory after an observation, at the belief that it led to; below 0 if a plan set has nothing to follow."""
+    after = next_memory(p, memory, o)
+    if p.kind != PLAN_SET or (after < 0 and not _is_guide(p.plans, memory)):
+        return after
+    return int(_follow(m, p.plans, p.action, after, left, states, probs, scratch))
+
+
 @kernel
 def run_batch(
     m: ModelArrays,
@@ -195,12 +222,14 @@ def run_batch(
     u_start: FloatArray,
     u: FloatArray,
     out: Outcome,
+    met: BoolArray,
 ) -> int:
     """Run ``runs`` of the program from b_0; return NEVER, or a run whose node has no successor.
 
     ``u_start [runs]`` and ``u [steps, runs, 2]`` are the uniforms of each run; ``limit [K]`` is the budget
     with its tolerance. A run goes on until the *belief* is sure that the process has ended: as long as the
-    agent does not know, it acts and its remaining budget shrinks.
+    agent does not know, it acts and its remaining budget shrinks. The nodes that a plan set acts from are marked in
+    ``met [n]``, unless that is empty.
     """
     n_states, n_actions = m.reward.shape
     n_costs = m.cost.shape[0]
@@ -211,8 +240,8 @@ def run_batch(
     planned = program.kind == PLAN_SET
     left = np.empty(n_costs if planned else 0)
     paid, cost_weight = np.empty(n_costs), np.empty(n_costs)  # C(b, a) and β^t
-    place = np.empty(n_states, dtype=np.int64)
-    score = np.empty(program.size.max() if program.kind == ALPHA else program.action.size)
+    score = np.empty(program.size.max() if program.kind == ALPHA else 0)
+    scratch = _plan_scratch(program.action.size if planned else 0, n_states, program.successor.shape[1], left.size)
     for i in range(runs.size):
         run = runs[i]
         node = memory[i]
@@ -232,6 +261,7 @@ def run_batch(
             if surely_ended(terminal, states):
                 break
             a = choice(program, node, states, probs, n_actions, score)
+            _mark(met, node)
             if not terminal[s]:
                 out.length[run] = t + 1
             out.reward[run] += weight * m.reward[s, a]
@@ -249,11 +279,9 @@ def run_batch(
                 _spend(m, a, states, probs, left, left)
             states_a, states_b = states_b, states_a
             probs_a, probs_b = probs_b, probs_a
-            node = next_memory(program, node, o)
-            if planned:
-                if node < 0:
-                    return int(run)
-                node = _follow(program.plans, node, left, states_a[:size], probs_a[:size], score, place)
+            node = _node_after(m, program, node, o, left, states_a[:size], probs_a[:size], scratch)
+            if planned and node < 0:
+                return int(run)
             weight *= discount
         out.ended[run] = terminal[s]
     return NEVER

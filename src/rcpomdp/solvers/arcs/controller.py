@@ -7,6 +7,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...kernels.arcs.belief_plans import BeliefPlans
 from ...kernels.belief_graph.store import NONE
+from ...policies.equal_nodes import NOWHERE, closed, merge_equal
 from ..belief_graph.search import BeliefGraphSearch
 
 
@@ -54,7 +55,7 @@ def guaranteed_horizon(
 def controller_graph(graph_search: BeliefGraphSearch, c: BeliefPlans, start: int) -> tuple[IntArray, IntArray]:
     """A belief plan as the actions [n] and successors [n, O] of a controller that starts at node 0.
 
-    Its nodes are belief plans, and from the leaves on plans.
+    Its nodes are belief plans, and from the leaves on plans; those that do the same are one.
     """
     store, plans, x = graph_search.store, graph_search.plans, graph_search.space
     number: dict[tuple[int, int], int] = {}
@@ -71,7 +72,7 @@ def controller_graph(graph_search: BeliefGraphSearch, c: BeliefPlans, start: int
     node(start, NONE)
     actions, successors = [], []
     for belief_plan, plan in order:
-        row = np.zeros(graph_search.model.n_observations, dtype=np.int64)
+        row = np.full(graph_search.model.n_observations, NOWHERE)
         if belief_plan != NONE:
             a, i = int(c.info["action"][belief_plan]), int(c.info["belief"][belief_plan])
             for n, follower in enumerate(followers(graph_search, c, belief_plan)):
@@ -84,4 +85,5 @@ def controller_graph(graph_search: BeliefGraphSearch, c: BeliefPlans, start: int
                 row[x.seen_obs[f]] = node(NONE, follower)
         actions.append(a)
         successors.append(row)
-    return np.array(actions, dtype=np.int64), np.array(successors, dtype=np.int64)
+    merged, after = merge_equal(np.array(actions), np.array(successors))
+    return merged, closed(after)

@@ -21,6 +21,7 @@ from ...kernels.arcs.few_beliefs import NONE, BeliefMDP, Bounds, Grid, Room
 from ...kernels.pointbased.beliefs import SAME, expand_all
 from ...model import CPOMDP
 from ...policies import ControllerPolicy
+from ...policies.equal_nodes import NOWHERE, closed, merge_equal
 from ..belief_graph.search import Objective
 from ..clock import Clock
 from ..early import finishing
@@ -184,9 +185,10 @@ class FewBeliefs:
         degree = self.mdp.first[pairs + 1] - self.mdp.first[pairs]
         rows, starts = np.repeat(np.arange(count), degree), np.cumsum(degree) - degree
         edges = np.repeat(self.mdp.first[pairs] - starts, degree) + np.arange(len(rows))
-        successors = np.zeros((count, self.model.n_observations), dtype=np.int64)
+        successors = np.full((count, self.model.n_observations), NOWHERE)
         successors[rows, self._observation[edges]] = link[: len(rows)]
-        policy = ControllerPolicy(self.model, actions, successors)
+        merged, after = merge_equal(actions, successors)
+        policy = ControllerPolicy(self.model, merged, closed(after))
         first = np.append(starts, len(rows))
         return policy, *self._evaluate(heads, actions, first, link[: len(rows)], self.mdp.chance[edges])
 
@@ -353,6 +355,7 @@ def solve_few(
         admissible=few.lower > -np.inf,
         needed=few.needed,
         visits=few.sweeps * few.n_beliefs,
+        evidence=few,
     )
 
 

@@ -32,7 +32,7 @@ def jointly_infeasible(model: CPOMDP) -> bool:
     limited = np.flatnonzero((budget > 0) & np.isfinite(budget))
     if limited.size < 2:
         return False
-    weights = _weights(limited.size) / budget[limited]  # [L, K]; budgets add up to 1
+    weights = shares(limited.size) / budget[limited]  # [L, K]; budgets add up to 1
     cost = np.tensordot(weights, model.cost[limited], axes=1).transpose(2, 1, 0)  # [A, S, L]
     entries = sum(matrix.nnz for matrix in model.transition) * len(weights)
     settled = model.steps_until(_SETTLED) + 1
@@ -45,7 +45,7 @@ def jointly_infeasible(model: CPOMDP) -> bool:
     return bool(((model.initial_belief @ least) * (1 - _ROUNDING) > 1).any())
 
 
-def _weights(n: int) -> FloatArray:
+def shares(n: int) -> FloatArray:
     """Shares of n costs that add up to 1: all alike, and two at a time."""
     found = [np.full(n, 1 / n)]
     for i, j in combinations(range(n), 2):

@@ -24,6 +24,7 @@ def outcome(
     visits: int,
     horizon: int = 0,
     standard_error: FloatArray | None = None,
+    evidence: Any = None,
 ) -> Result:
     """The result of the variant "levels"; horizon and budgets are told of a policy that is not proven to keep its own.
 
@@ -31,6 +32,7 @@ def outcome(
     ----------
     needed : [K] the least budget of each cost that is not ruled out
     horizon : steps for which the budget is proven to hold
+    evidence : the search, of which a proof may be written
     """
     return Result.of_search(
         "arcs",
@@ -49,4 +51,5 @@ def outcome(
         suffices=None if admissible else sure_cost.copy(),
         needed=None if admissible else needed,
         standard_error=standard_error,
+        evidence=evidence,
     )

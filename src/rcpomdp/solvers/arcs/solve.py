@@ -23,6 +23,7 @@ from ...deadline import TimeUpError
 from ...errors import InputError, did_you_mean
 from ...model import CPOMDP
 from ...policies import ControllerPolicy, blind
+from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..belief_graph.search import BeliefGraphSearch, Objective
@@ -30,22 +31,24 @@ from ..checks import check_common, check_k, check_totals, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
 from ..finite_k.solve import finite_k
+from ..folding import folded, unfolded
 from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
+from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from .base_cost import with_base_cost, without_base_cost
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
 from .few_beliefs import load_kernels as load_few_belief_kernels
-from .free_actions import with_free_actions
 from .joint_need import jointly_infeasible
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
 from .step_limits import with_some_budget, without_that_budget
 from .storage import most_spent
+from .supports import over_supports
 
 VARIANTS = ("levels", "paper")
 _PROBE = 1_000_000  # elementary steps of a search without a budget that comes first
@@ -73,6 +76,10 @@ def arcs(
     progress: Callable[[TracePoint], None] | None = None,
     switches: ArcsSwitches | Mapping[str, Any] | None = None,
     act_time: float | None = None,
+    pruning: bool = True,
+    heuristic_share: float = 0.5,
+    ties: str = "best",
+    proof: bool = False,
 ) -> Result:
     """Solve the RC-POMDP: the budget holds in every history of the policy.
 
@@ -89,6 +96,8 @@ def arcs(
     switches : ideas of "levels" that can be switched off, also as plain values by name
     act_time : seconds of search before each step while the policy runs; the policy then improves as it goes, and is
         bound to this process. Where no budget binds it is the plain one
+    pruning, heuristic_share, ties : of "paper" alone, as `solvers.arcs_published.solve.arcs_paper` has them
+    proof : also write what the upper bound rests on, for `rc.check_proof`; ``upper`` is then what that proves
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then. While no policy is known to keep the budget,
     the lower bound is −inf, and the policy returned is the one that may spend the least.
@@ -103,22 +112,38 @@ def arcs(
         raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
     if variant not in VARIANTS:
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
+    if variant != "paper" and (pruning is not True or heuristic_share != 0.5 or ties != "best"):
+        raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
     check_k(k)
     if k is not None and np.isfinite(k):
-        if variant != "levels" or switches is not None or act_time is not None:
-            raise InputError("a finite k goes without variant, switches and act_time, which are for every history")
-        _check_as_published(model, "a finite k")
-        return _finite(model, int(k), epsilon, time_limit, memory_limit, seed, progress)
+        if variant != "levels" or switches is not None or act_time is not None or proof:
+            raise InputError(
+                "a finite k goes without variant, switches, act_time and proof, which are for every history"
+            )
+        told = _as_published(model, "a finite k")
+        return unfolded(_finite(told, int(k), epsilon, time_limit, memory_limit, seed, progress), model)
     if variant == "paper":
-        if switches is not None or act_time is not None:
-            raise InputError("switches and act_time are those of the variant 'levels'; 'paper' has none")
-        _check_as_published(model, "the variant 'paper'")
-        return arcs_paper(
-            model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
+        if switches is not None or proof:
+            raise InputError("switches and proof are those of the variant 'levels'; 'paper' has none")
+        told = _as_published(model, "the variant 'paper'")
+        found = arcs_paper(
+            told,
+            epsilon=epsilon,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            seed=seed,
+            progress=progress,
+            pruning=pruning,
+            heuristic_share=heuristic_share,
+            ties=ties,
+            act_time=act_time,
         )
+        return unfolded(found, model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
     check_totals(model)
+    if proof:
+        check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
     clock = Clock(time_limit).watch()
@@ -127,7 +152,8 @@ def arcs(
         if model.has_step_limits and not np.isfinite(model.budget).any():
             raise InputError("a search while acting needs a budget beside step limits")
         found = _by_all_means(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-        return found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, clock, seed)
+        found = found if isinstance(found.policy, OnlinePolicy) else with_expected_costs(found, model, clock, seed)
+        return with_proof(model, found, EVERY_HISTORY, epsilon) if proof else replace(found, evidence=None)
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
@@ -135,13 +161,26 @@ def arcs(
     with finishing():
         found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
         found = with_expected_costs(without_that_budget(found, model), model, clock, seed)
-        return replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
+        found = replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
+    if not proof:
+        return replace(found, evidence=None)
+    if not hopeless and found.evidence is not None and found.evidence.model is not model:
+        # What was searched was the model in another guise; the proof is to be of the model itself.
+        again = _by_all_means(
+            model, switches or ArcsSwitches(), epsilon, Clock(time_limit), memory_limit, seed, None, None, False, True
+        )
+        found = replace(found, evidence=again.evidence)
+    return with_proof(model, found, EVERY_HISTORY, epsilon)
 
 
-def _check_as_published(model: CPOMDP, what: str) -> None:
-    """Refuse costs that are not those of the paper: discounted as the reward is, and limited in total alone."""
-    if (model.cost_discount != model.discount).any() or model.has_step_limits:
-        raise InputError(f"{what} goes with costs that are discounted as the reward is, and without step limits")
+def _as_published(model: CPOMDP, what: str) -> CPOMDP:
+    """The model with costs as those of the paper are: discounted as the reward is, and limited in total alone."""
+    for i in np.flatnonzero(np.isfinite(model.step_limit)).tolist():
+        raise InputError(
+            f"{what} goes without limits for single steps, and cost {model.costs[i]!r} has the step limit "
+            f"{model.step_limit[i]:.12g}"
+        )
+    return folded(model, what)
 
 
 def _finite(
@@ -175,22 +214,24 @@ def _by_all_means(
     progress: Callable[[TracePoint], None] | None,
     act_time: float | None,
     hopeless: bool,
+    plain: bool = False,
 ) -> Result:
     """Solve by what suits the model, then by search if that leaves something to be done."""
     found = None
-    if switches is None and act_time is None and not hopeless:
+    if (switches is None or plain) and act_time is None and not hopeless:
         found, is_final = _by_kind(model, epsilon, clock, memory_limit, seed, progress)
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
     try:
         with clock.setting_up_again():
-            told = with_free_actions(model)
-        result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
-        if told is model or result.admissible:
-            return result
-        # What the policy earns and costs is to be told of the model itself.
-        return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+            supports = over_supports(model) if act_time is None and not hopeless and not plain else None
+        if supports is None or not supports.possible:
+            hopeless = hopeless or supports is not None
+            return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
+        told = supports.model()
+        result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
+        return result if found is not None and result.policy is found.policy else supports.told(result)
     except TimeUpError:
         if found is None:
             raise
@@ -305,7 +346,8 @@ def _outcome(
     trace.append(_point(search, clock.seconds, trace[-1]))
     if before is not None and before.lower >= search.lower - search.slack:
         last = trace[-1]
-        return replace(before, status=status, trace=trace, lower=last.lower, upper=last.upper, seconds=last.seconds)
+        at_end = {"lower": last.lower, "upper": last.upper, "seconds": last.seconds}
+        return replace(before, status=status, trace=trace, evidence=search, **at_end)
     best = search.best_belief_plan
     belief_plan = best if best >= 0 else search.thriftiest_belief_plan
     total, sure = search.belief_plans.total[belief_plan], search.belief_plans.sure[belief_plan]
@@ -322,6 +364,7 @@ def _outcome(
         horizon=0 if best >= 0 else search.horizon(belief_plan),
         needed=search.needed,
         visits=search.visits,
+        evidence=search,
     )
 
 

@@ -100,7 +100,9 @@ def _costly(graph_search: BeliefGraphSearch, plans: IntArray) -> BoolArray:
     return costly[_ragged(at[plans], length[plans])]
 
 
-def build_setting(graph_search: BeliefGraphSearch, plans: IntArray) -> Setting:
+def build_setting(
+    graph_search: BeliefGraphSearch, plans: IntArray, pruning: bool = True, first_tie: bool = False
+) -> Setting:
     """The arrays that the kernels read: model, starting bounds, vectors of the plans, and C_max (Eq. maximinLP)."""
     x, g, model = graph_search.space, graph_search.plans, graph_search.ordered
     sizes = np.diff(x.start)
@@ -123,6 +125,7 @@ def build_setting(graph_search: BeliefGraphSearch, plans: IntArray) -> Setting:
     return Setting(
         model=model.arrays,
         discount=model.discount,
+        budget=float(model.budget[0]),
         limit=float(model.spending_limit[0]),
         terminal=model.terminal,
         class_of=x.class_of,
@@ -137,6 +140,8 @@ def build_setting(graph_search: BeliefGraphSearch, plans: IntArray) -> Setting:
         plan_step=np.maximum(_largest_steps(graph_search)[plans], c_max),
         bin_low=low,
         bin_width=(high - low) / BINS[0] or 1.0,
+        pruning=bool(pruning),
+        first_tie=bool(first_tie),
     )
 
 

@@ -27,18 +27,26 @@ Where the paper slips, is silent, or proves less than it says:
 - V̂ is the average lower bound of the sampled nodes alike in initial upper bound and entropy, the features that SARSOP
   bins by, kept within the node's own bounds.
 - Sampling a node makes the successors of all its actions, for BACKUP needs their bounds (Alg. 4 lines 3-7).
+- With `pruning` off Alg. 5 is left out, and nothing is passed over because of it: no node is marked, no action is
+  disallowed. Where Alg. 4 finds no action, lines 25-28 give the node the bounds −∞ and ∞ all the same.
+- The authors' program keeps an action whose cost bound is exactly d against all that come after it, for it asks for
+  ``Q̄_C < d`` of whatever replaces an action. `ties="first"` does so in line 9, and follows the tree's own policy; the
+  bound from above is left as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...kernels.arcs_published.tree import ROOT
 from ...model import CPOMDP
-from ..checks import check_common, check_whole
+from ...policies import Policy
+from ..checks import check_common, check_whole, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
 from ..result import (
@@ -53,8 +61,10 @@ from ..result import (
     TracePoint,
 )
 from ..warmup import smallest_model
+from .online import ActingPolicy
 from .tree import PaperSearch
 
+TIES = ("best", "first")
 _FIRST_TRIALS, _GROWTH = 8, 2  # trials of the first slice of time; a tree's trials get longer, so slices grow slowly
 
 
@@ -69,6 +79,9 @@ def arcs_paper(
     progress: Callable[[TracePoint], None] | None = None,
     iterations: int | None = None,
     pruning: bool = True,
+    heuristic_share: float = 0.5,
+    ties: str = "best",
+    act_time: float | None = None,
 ) -> Result:
     """Solve the RC-POMDP (k = ∞) with the published algorithm.
 
@@ -82,6 +95,10 @@ def arcs_paper(
     progress : called with the bounds now and then
     iterations : rounds of SAMPLE, BACKUP and PRUNE at most
     pruning : whether to PRUNE
+    heuristic_share : probability that a round samples as SARSOP does and not by chance; the paper has 0.5
+    ties : "best" takes the best of the actions whose cost bound is at most d; "first" keeps the first whose bound is
+        exactly d, as the authors' program does
+    act_time : seconds of search before each step while the policy runs, from where it is; the paper has 0.05
 
     An interrupt (Ctrl-C) returns the bounds and the policy found by then.
 
@@ -95,22 +112,30 @@ def arcs_paper(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     if iterations is not None:
         check_whole(iterations, "iterations", 0)
+    if not is_number(heuristic_share) or not 0 <= heuristic_share <= 1:
+        raise InputError(f"the share of heuristic rounds must be from 0 to 1, not {heuristic_share!r}")
+    if ties not in TIES:
+        raise InputError(f"ties are decided by one of {', '.join(map(repr, TIES))}, not {ties!r}")
+    if act_time is not None and (not is_number(act_time) or not act_time >= 0):
+        raise InputError(f"the time before a step must be at least 0, not {act_time!r}")
+    if act_time is not None and ties != "best":  # what the tree follows is proven as it stands, not as it changes
+        raise InputError(f"ties {ties!r} go without act_time")
     _load_kernels()
-    return _run(model, epsilon, time_limit, memory_limit, seed, progress, iterations, pruning)
+    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH).watch()
+    search = PaperSearch(model, memory_limit, seed, bool(pruning), time_limit, float(heuristic_share), ties == "first")
+    return _run(search, epsilon, clock, seed, progress, iterations, act_time)
 
 
 def _run(
-    model: CPOMDP,
+    search: PaperSearch,
     epsilon: float,
-    time_limit: float | None,
-    memory_limit: float,
+    clock: Clock,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
     iterations: int | None,
-    pruning: bool,
+    act_time: float | None,
 ) -> Result:
-    clock = Clock(time_limit, first=_FIRST_TRIALS, least=1, growth=_GROWTH).watch()
-    search = PaperSearch(model, memory_limit, seed, pruning, time_limit)
+    """Search, and say what was found."""
     clock.ready()
     trace = [search.point(0.0)]
     try:
@@ -122,13 +147,18 @@ def _run(
     with finishing():
         found, budgets = search.policy(), search.budgets()
     trace.append(search.point(clock.seconds, trace[-1]))
+    if search.setting.first_tie and found.horizon is None:
+        trace[-1] = trace[-1]._replace(lower=min(found.reward - search.slack, trace[-1].upper))
+    policy: Policy[Any] = found.policy
+    if act_time is not None and not search.infeasible:
+        policy = ActingPolicy(search, float(act_time), epsilon)
     return Result.of_search(
         "arcs",
         status,
         trace,
         clock.setup_seconds,
         variant="paper",
-        policy=found.policy,
+        policy=policy,
         reward=found.reward,
         cost=np.array([found.cost]),
         sure_cost=np.array([found.sure_cost]),
@@ -178,4 +208,6 @@ def _loop(
 @cache
 def _load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: two rounds on the smallest model."""
-    _run(smallest_model(), 0.0, None, np.inf, 0, None, 2, True)
+    search = PaperSearch(smallest_model(), np.inf, 0)
+    _run(search, 0.0, Clock(None), 0, None, 2, None)
+    search.advance_at(ROOT, -1.0)

@@ -10,6 +10,7 @@ from ..._types import FloatArray
 from ...kernels.arcs_published import trials as kernels
 from ...kernels.arcs_published.leaf_policy import Setting
 from ...kernels.arcs_published.tree import (
+    ALIVE,
     BIN,
     BINS,
     COUNTS,
@@ -53,14 +54,21 @@ class PaperSearch:
     """The tree, the minimum-cost policy that its leaves follow, and what is read off them."""
 
     def __init__(
-        self, model: CPOMDP, memory_limit: float, seed: int, pruning: bool, time_limit: float | None = None
+        self,
+        model: CPOMDP,
+        memory_limit: float,
+        seed: int,
+        pruning: bool = True,
+        time_limit: float | None = None,
+        heuristic_share: float = 0.5,
+        first_tie: bool = False,
     ) -> None:
-        self.model, self.memory_limit, self.pruning = model, memory_limit, pruning
+        self.model, self.memory_limit, self.heuristic_share = model, memory_limit, heuristic_share
         self.rng = np.random.default_rng(seed)
         self.graph_search = least_cost_search(model, memory_limit)  # Alg. 1, line 1
         self.interrupted = not minimise(self.graph_search, None if time_limit is None else _COST_SHARE * time_limit)
         self.plans = listed_plans(self.graph_search)
-        self.setting = build_setting(self.graph_search, self.plans)
+        self.setting = build_setting(self.graph_search, self.plans, pruning, first_tie)
         self.tree = _new_tree(self.setting)
         self.scratch = _new_scratch(self.setting)
         self.uniforms = self.rng.random(_UNIFORMS)
@@ -83,7 +91,7 @@ class PaperSearch:
     @property
     def infeasible(self) -> bool:
         """True if no admissible policy exists."""
-        return bool(self.tree.info["status"][ROOT] == PRUNED)
+        return bool(self.tree.info["status"][ROOT] == PRUNED or self.tree.value["v_hi"][ROOT] == -np.inf)
 
     @property
     def gap(self) -> float:
@@ -94,7 +102,9 @@ class PaperSearch:
         """Run some trials, or fewer if they settle it; False if memory is short."""
         goal = self.trials + trials
         while self.trials < goal:
-            why = kernels.search(self.setting, self.tree, self.scratch, self.uniforms, epsilon, goal, self.pruning)
+            why = kernels.search(
+                self.setting, self.tree, self.scratch, self.uniforms, epsilon, goal, self.heuristic_share
+            )
             if why == kernels.DONE:
                 break
             if why == kernels.OUT_OF_UNIFORMS:
@@ -103,6 +113,14 @@ class PaperSearch:
             elif not self._grow():
                 return False
         return True
+
+    def advance_at(self, node: int, epsilon: float) -> bool:
+        """One heuristic trial from a sampled node; False if memory is short, or there is nothing left to find."""
+        value, status = self.tree.value[node], self.tree.info["status"][node]
+        if status != ALIVE or not value["v_hi"] - value["v_lo"] > epsilon:
+            return False
+        why = kernels.search_at(self.setting, self.tree, self.scratch, node, epsilon)
+        return why == kernels.DONE or self._grow()
 
     def _grow(self) -> bool:
         """More room, twice as much if memory allows, wherever one more sampled node may not fit; False if none."""
@@ -146,6 +164,8 @@ class PaperSearch:
         else:
             upper = float(self.tree.value["v_hi"][ROOT]) + self.slack
             lower = min(float(self.tree.value["proven"][ROOT]) - self.slack, upper)
+            if self.setting.first_tie:  # what is proven is not what is followed
+                lower = -np.inf
             if last is not None:
                 lower, upper = max(lower, last.lower), min(upper, last.upper)
         return TracePoint(seconds, lower, upper, self.trials, int(self.tree.counts["rows"][0]), len(self.plans))
@@ -162,14 +182,20 @@ class PaperSearch:
         if self.infeasible:
             reward, cost, sure = self.graph_search.best_totals()
             return Found(self.graph_search.policy(), reward, float(cost[0]), float(sure[0]), 0)
-        t = self.tree
-        proven = bool(t.value["proven"][ROOT] > -np.inf)
-        column = "proven_action" if proven else "action"  # NONE where the plan is followed
+        t, column = self.tree, self.followed
         order = [ROOT]
         for node in order:
             order.extend(self._children(node, column))
+        totals = self._totals(order, column)
+        proven = column == "proven_action" or (self.setting.first_tie and totals[2] <= self.setting.limit)
         horizon = None if proven else int(t.info["horizon"][ROOT])
-        return Found(self._controller(order, column), *self._totals(order, column), horizon)
+        return Found(self._controller(order, column), *totals, horizon)
+
+    @property
+    def followed(self) -> str:
+        """The column of the nodes' actions that the policy follows, NONE where it follows the plan of a leaf."""
+        proven = self.tree.value["proven"][ROOT] > -np.inf and not self.setting.first_tie
+        return "proven_action" if proven else "action"
 
     def _totals(self, order: list[int], column: str) -> tuple[float, float, float]:
         """Reward, cost and sure cost of the tree's nodes in `order`, parents before children."""
@@ -220,9 +246,12 @@ class PaperSearch:
 
     def _children(self, node: int, column: str) -> range:
         """The nodes that can follow a node under its policy; none for a leaf."""
-        row, a = self.tree.info["row"][node], self.tree.info[column][node]
-        if a == NONE:
-            return range(0)
+        a = int(self.tree.info[column][node])
+        return range(0) if a == NONE else self.children(node, a)
+
+    def children(self, node: int, a: int) -> range:
+        """The nodes that can follow a sampled node under an action."""
+        row = self.tree.info["row"][node]
         first = int(self.tree.first[row, a])
         return range(first, first + int(self.tree.degree[row, a]))
 

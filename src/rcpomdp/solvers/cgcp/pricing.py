@@ -22,7 +22,7 @@ ENOUGH, SHARE_USED = "enough", "share used"  # what else ends a search at one λ
 _STRIDE = 500_000  # elementary steps between looks at goal and clock; no matter how long they take, so that runs repeat
 _TELL = 0.05  # seconds between points of the trace
 _TIE_BREAK = 1e-9  # what breaking ties of least cost by reward may add, as a share of λ·ĉ
-_PRECISION = 1e-9  # to which least costs are found, beside the budgets
+LEAST_COST_PRECISION = 1e-9  # to which least costs are found, beside the budgets
 
 
 class Pricing:
@@ -47,6 +47,8 @@ class Pricing:
         self.slack = graph_search.slack  # of the reward of a plan
         self._progress = progress
         self._stalls = StallDetector()
+        self.clash: Objective | None = None  # the weighted cost that no policy keeps
+        self._best: Objective | None = None  # the objective that the upper bound, or that there is no policy, rests on
         self._largest = float(np.abs(graph_search.model.reward).max()) / graph_search.model.fade
         self.trace: list[TracePoint] = []
 
@@ -88,9 +90,18 @@ class Pricing:
         return -graph_search.upper - graph_search.objective.reward * self._largest - graph_search.slack
 
     def note_upper(self) -> None:
-        """Lower the upper bound by what the search at hand proves."""
-        if self.graph_search.objective.reward == 1.0:
-            self.upper = min(self.upper, self.allowed + self.graph_search.upper + self.graph_search.slack)
+        """Lower the upper bound by what the search at hand proves; a multiplier below 0 proves nothing."""
+        objective = self.graph_search.objective
+        if objective.reward == 1.0 and (self.multipliers >= 0).all():
+            upper = self.allowed + self.graph_search.upper + self.graph_search.slack
+            if upper < self.upper:
+                self.upper, self._best = upper, objective
+
+    def aim_at_best(self) -> None:
+        """Take up again what the upper bound rests on, or if it is −inf the weighted costs that no policy keeps."""
+        best = self.clash if self.upper == -np.inf else self._best
+        if best is not None and not self.graph_search.aims_at(best):
+            self.graph_search.retarget(best)
 
     def point(self) -> TracePoint:
         """The bounds now."""
@@ -134,7 +145,7 @@ class Pricing:
             least[weighted[0]] = self.least_weighted_cost / self.multipliers[weighted[0]]
         for k in np.flatnonzero(self.limited):
             self.aim(np.eye(len(least))[k], least_cost=True)
-            self.search(lambda: _PRECISION * self.allowed, seconds=seconds, work=work)
+            self.search(lambda: LEAST_COST_PRECISION * self.allowed, seconds=seconds, work=work)
             least[k] = max(least[k], self.least_weighted_cost)
             yield least, self.graph_search.best_plan
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,11 +33,13 @@ from ... import deadline
 from ..._types import FloatArray
 from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
+from ...verification.proof import EXPECTATION
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
+from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
@@ -58,6 +61,7 @@ def cgcp(
     seed: int = 0,
     progress: Callable[[TracePoint], None] | None = None,
     iterations: int = 100,
+    proof: bool = False,
 ) -> Result:
     """Solve the C-POMDP: the budgets hold in expectation, not in every history.
 
@@ -69,6 +73,7 @@ def cgcp(
     seed : of nothing, for there are no random choices; the policy draws when it runs
     progress : called with the bounds now and then
     iterations : multipliers to try at most
+    proof : also write what the upper bound rests on, for `rc.check_proof`: the best multiplier, and a bound at it
 
     An interrupt (Ctrl-C) returns the bounds and the mixture found by then. While no mixture is known to keep the
     budgets, the lower bound is −inf, and the one returned exceeds them the least.
@@ -81,6 +86,8 @@ def cgcp(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     check_totals(model, LARGEST_OF_PROGRAMS)
+    if proof:
+        check_provable(model)
     unconstrained.load_kernels()
     clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)
@@ -88,7 +95,11 @@ def cgcp(
     clock.ready()
     status = generation.run(iterations)
     with finishing():
-        return generation.result(status, "cgcp")
+        found = generation.result(status, "cgcp")
+        if not proof:
+            return found
+        generation.pricing.aim_at_best()
+        return with_proof(model, replace(found, evidence=graph_search), EXPECTATION, epsilon)
 
 
 class ColumnGeneration:
@@ -139,6 +150,7 @@ class ColumnGeneration:
         except MemoryError:
             status = MEMORY_LIMIT
         if status == INFEASIBLE:
+            self.pricing.clash = self.graph_search.objective._replace(reward=0.0)
             with suppress(KeyboardInterrupt):
                 for least, plan in self.pricing.least_costs(work=self._work):
                     self.needed = least

@@ -25,10 +25,17 @@ _SAME = 1e-9  # beliefs that are nearer to each other are one
 class Points:
     """Beliefs with admissible costs, and all that follows them in one step."""
 
-    def __init__(self, model: CPOMDP, n: int, rng: np.random.Generator, over: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        model: CPOMDP,
+        n: int,
+        rng: np.random.Generator,
+        over: Callable[[], bool],
+        budget: FloatArray | None = None,
+    ) -> None:
         self.model = model
         self.beliefs = [beliefs.initial(model)]
-        self.left = [np.array(model.budget)]  # [K] each: d
+        self.left = [np.array(model.budget if budget is None else budget)]  # [K] each: d
         self._dense = np.zeros((min(n, _ROOM), model.n_states))
         self._dense[0] = model.initial_belief
         self._grow(n, rng, over)

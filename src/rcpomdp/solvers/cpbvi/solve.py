@@ -17,14 +17,15 @@ admissible at a point depends on the way to it, one vector serves many beliefs, 
 What departs from the publications, or is not told there:
 
 - Observations that cannot follow at b go on as the likeliest one does, so that a vector is a plan from every state.
-- Plans of one action for ever stay in the set: there may be nothing else that costs little.
+- Plans of one action for ever stay in the set: there may be nothing else that costs little. Point-based value
+  iteration has each set replace the last, which `blind_plans=False` does.
 - Where no lottery keeps d, the option that exceeds it the least is taken (Ho et al.).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +55,8 @@ def cpbvi(
     progress: Callable[[TracePoint], None] | None = None,
     beliefs: int = 30,
     iterations: int = 100,
+    blind_plans: bool = True,
+    planned_budget: float | Sequence[float] | None = None,
 ) -> Result:
     """Solve the C-POMDP approximately by CPBVI; the policy randomises.
 
@@ -66,6 +69,8 @@ def cpbvi(
     progress : called after each sweep
     beliefs : points to back up, at most
     iterations : sweeps over the points, at most
+    blind_plans : whether plans of one action for ever stay in the set from sweep to sweep
+    planned_budget : budgets to plan and act with in place of the model's, by which nothing but the policy changes
 
     There are no bounds: `lower` is −inf and `upper` inf, no sure cost is known, and budgets that no policy keeps are
     not noticed. Reward and costs are exact, or else means of simulated runs with their `standard_error`. An interrupt
@@ -80,7 +85,8 @@ def cpbvi(
     0.0
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
-    return _run("cpbvi", model, True, beliefs, iterations, epsilon, time_limit, memory_limit, seed, progress)
+    options = _Options(True, beliefs, iterations, blind_plans, planned_budget)
+    return _run("cpbvi", model, options, epsilon, time_limit, memory_limit, seed, progress)
 
 
 @answers_early("cpbvi-d")
@@ -94,6 +100,8 @@ def cpbvi_d(
     progress: Callable[[TracePoint], None] | None = None,
     beliefs: int = 30,
     iterations: int = 100,
+    blind_plans: bool = True,
+    planned_budget: float | Sequence[float] | None = None,
 ) -> Result:
     """Solve the C-POMDP approximately by CPBVI without lotteries; parameters and result are those of `cpbvi`.
 
@@ -102,36 +110,52 @@ def cpbvi_d(
     Result of cpbvi-d: converged, reward in [-inf, inf], policy with reward 6 and cost 3.5
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
-    return _run("cpbvi-d", model, False, beliefs, iterations, epsilon, time_limit, memory_limit, seed, progress)
+    options = _Options(False, beliefs, iterations, blind_plans, planned_budget)
+    return _run("cpbvi-d", model, options, epsilon, time_limit, memory_limit, seed, progress)
+
+
+class _Options(NamedTuple):
+    """Options of both, as they were given."""
+
+    mixed: bool  # lotteries are drawn
+    beliefs: Any
+    iterations: Any
+    blind_plans: Any
+    planned_budget: Any
+
+    def budget(self, model: CPOMDP) -> FloatArray:
+        """Budgets to plan with, [K]."""
+        if self.planned_budget is None:
+            return np.array(model.budget)
+        return np.array(model.with_budget(self.planned_budget).budget)
 
 
 def _run(
     name: str,
     model: CPOMDP,
-    mixed: bool,
-    beliefs: Any,
-    iterations: Any,
+    options: _Options,
     epsilon: float,
     time_limit: float | None,
     memory_limit: float,
     seed: int,
     progress: Callable[[TracePoint], None] | None,
 ) -> Result:
-    check_whole(beliefs, "beliefs", 1)
-    check_whole(iterations, "iterations", 1)
+    check_whole(options.beliefs, "beliefs", 1)
+    check_whole(options.iterations, "iterations", 1)
     check_totals(model, LARGEST_OF_PROGRAMS)
+    budget = options.budget(model)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     clock = Clock(time_limit).watch()
     seconds = _SHARE * time_limit if time_limit is not None else np.inf
-    search = _Search(model, gain, mixed, clock, seconds, memory_limit)
-    search.start(int(beliefs), int(seed))
+    search = _Search(model, gain, options.mixed, bool(options.blind_plans), clock, seconds, memory_limit)
+    search.start(int(options.beliefs), budget, int(seed))
     clock.ready()
     trace = [search.point()]
     try:
-        status = search.iterate(int(iterations), epsilon, trace, progress)
+        status = search.iterate(int(options.iterations), epsilon, trace, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, model.budget, mixed)
+    policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, budget, options.mixed)
     with finishing():
         reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     trace.append(search.point())
@@ -153,21 +177,28 @@ class _Search:
     """Points, vectors and the backups that lead from one set of vectors to the next."""
 
     def __init__(
-        self, model: CPOMDP, gain: FloatArray, mixed: bool, clock: Clock, seconds: float, memory_limit: float
+        self,
+        model: CPOMDP,
+        gain: FloatArray,
+        mixed: bool,
+        keeps_blind: bool,
+        clock: Clock,
+        seconds: float,
+        memory_limit: float,
     ) -> None:
-        self.model, self.gain, self.mixed, self.clock = model, gain, mixed, clock
+        self.model, self.gain, self.mixed, self.keeps_blind, self.clock = model, gain, mixed, keeps_blind, clock
         self._seconds, self._memory_limit = seconds, memory_limit
         self.sweeps = 0
         self._observed = [  # Z by entries: state, observation, probability
             (np.repeat(np.arange(model.n_states), np.diff(z.indptr)), z.indices, z.data) for z in model.observation
         ]
 
-    def start(self, n_beliefs: int, seed: int) -> None:
+    def start(self, n_beliefs: int, budget: FloatArray, seed: int) -> None:
         """One action for ever, for each action; and the points."""
         self.blind = blind_vectors(self.model, self.gain)  # [A, 1 + K, S]
         self.vectors, self.actions = self.blind, np.arange(self.model.n_actions)
         room = max(1, int(min(n_beliefs, self._memory_limit / (8 * self.model.n_states))))  # beliefs as dense rows
-        self.points = Points(self.model, room, np.random.default_rng(seed), lambda: self.over)
+        self.points = Points(self.model, room, np.random.default_rng(seed), lambda: self.over, budget)
         self._cut = len(self.points.beliefs) == room < n_beliefs
 
     @property
@@ -206,7 +237,8 @@ class _Search:
         """The next vectors, their actions, and reward and costs at the points; None if time is up."""
         n, rows, _ = self.vectors.shape
         following = np.asarray(self.points.following @ self.vectors.reshape(n * rows, -1).T).reshape(-1, n, rows)
-        new = {vector.tobytes(): (vector, a) for a, vector in enumerate(self.blind)}  # equal ones once
+        kept = self.blind if self.keeps_blind else self.blind[:0]
+        new = {vector.tobytes(): (vector, a) for a, vector in enumerate(kept)}  # equal ones once
         values = []
         for i in range(len(self.points.beliefs)):
             if self.over:

@@ -20,9 +20,9 @@ _SMALL = 8  # states up to which beliefs are so near to each other that rays bet
 _LARGE = 20_000  # states from which on a look would take too long
 _CHANCE = 0.1  # share of states and actions whose move may end in several ways
 _FRESH = 0.3  # share of beliefs that were not met before
-_ENOUGH = 300  # beliefs to look at
+_FEWEST, _ENOUGH = 300, 1000  # beliefs that tell, if work runs out before there are as many as one would like
 _LOOK = PointBasedSwitches(informed="mdp", informed_levels=False)
-_TRIALS, _WORK = 300, 20_000_000  # trials and elementary steps of a look
+_TRIALS, _WORK = 300, 20_000_000  # trials, which run out first where beliefs repeat, and elementary steps of a look
 _MEMORY = 1e9
 
 
@@ -35,7 +35,7 @@ def may_be_noisy(model: CPOMDP) -> bool:
 
 
 def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
-    """Look at the moves, and at the first few hundred beliefs that a search reaches: whether many of them are new.
+    """Look at the moves, and at the first thousand beliefs that a search reaches: whether many of them are new.
 
     >>> import rcpomdp as rc
     >>> [is_noisy(rc.problems.make(name)) for name in ("tiger", "crs-4-4", "hallway")]
@@ -52,4 +52,5 @@ def is_noisy(model: CPOMDP, budget: FloatArray | None = None) -> bool:
         search.search(0.0, _WORK // 100, most_trials=search.trials + 1)
         if search.work == before:  # solved, infeasible, still or full
             return False
-    return bool(counts["reached"][0] > _ENOUGH and counts["fresh"][0] > _FRESH * counts["reached"][0])
+    reached, fresh = counts["reached"][0], counts["fresh"][0]
+    return bool(search.trials < _TRIALS and reached > _FEWEST and fresh > _FRESH * reached)

@@ -24,10 +24,16 @@ class _Node(NamedTuple):
     free: tuple[bool, ...] = ()  # [K] costs that are never met
 
 
-def plan_set(search: PointBasedSearch, candidate: int) -> PlanSetPolicy:
-    """The plans and belief plans that a candidate of the root leads to, as a policy that changes among them."""
+def plan_set(search: PointBasedSearch, candidate: int, everywhere: bool = False) -> PlanSetPolicy:
+    """The plans and belief plans that a candidate of the root leads to, as a policy that changes among them.
+
+    With the cheapest plan of each class, if there is to be one everywhere.
+    """
     builder = _Builder(search)
     builder.number(builder.of_candidate(candidate))
+    if everywhere:
+        for plan in search.parts.plans.default[search.classes.reachable].tolist():
+            builder.number(_Node(plan=plan))
     for node in builder.order:
         builder.add(node)
     return builder.policy()

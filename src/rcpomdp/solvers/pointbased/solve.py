@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE
+from ...kernels.pointbased.plans import forget_idle
 from ...model import CPOMDP
 from ...policies import PlanSetPolicy
+from ...simulation.simulate import simulate
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Clock
@@ -23,13 +26,16 @@ from ..policy_value import simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from . import storage
+from .guides import guided_plan_sets
 from .policy import plan_set
 from .search import PointBasedSearch
 from .switches import PointBasedSwitches
 
 _LEVELS = 2000
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs at the end, and how many times values of plans
+_MOST_RUNS, _TO_CHOOSE = 1000, 0.1  # simulated runs to choose a guide, and the share of its time for each
 _SETUP = 0.35  # share of the time limit that informed bounds may take
+_GUIDES = 0.25  # share of it that is for guides, where costs vary within a class
 
 
 def solve_noisy(
@@ -55,74 +61,101 @@ def solve_noisy(
     )
     clock.ready()
     trace = [_point(search, 0.0)]
+    is_guided, earns = budget.size > 0 and search.parts.space.varies, None
     try:
-        status = _search(search, epsilon, clock, trace, progress)
+        status = _search(search, epsilon, clock, 1 - _GUIDES if is_guided else 1.0, trace, progress)
+        if is_guided and status != OPTIMAL and search.best_candidate != NONE:
+            earns = _best_guided(search, clock, seed)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing():
-        return _outcome(model, search, status, clock, trace, seed)
+        return _outcome(search, status, earns, clock, trace, seed)
 
 
 def _outcome(
-    model: CPOMDP, search: PointBasedSearch, status: str, clock: Clock, trace: list[TracePoint], seed: int
+    search: PointBasedSearch, status: str, earns: _Earning | None, clock: Clock, trace: list[TracePoint], seed: int
 ) -> Result:
-    """What was found."""
-    trace.append(_point(search, clock.seconds, trace[-1]))
+    """What was found; the best candidate's plans are the policy, unless there is one already."""
+    model = search.model
     best = search.best_candidate
     candidate = best if best != NONE else search.thriftiest_candidate
-    policy, sure = plan_set(search, candidate), search.parts.candidates.sure[candidate]
-    admissible, most = best != NONE, model.most_spent
-    # A policy that may break the budget is not simulated: its plans tell what it is expected to earn and cost.
-    reward, cost = search.totals(candidate)
-    error = None
-    if admissible:
-        reward, cost, error = _earned(model, policy, clock.afterwards(), seed)
-        # Chance has no say in what is proven.
+    admissible, most, sure = best != NONE, model.most_spent, search.parts.candidates.sure[candidate]
+    if earns is None and admissible:
+        earns = _earned(model, plan_set(search, candidate), clock.afterwards(), seed)
+    elif earns is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
+        earns = _Earning(plan_set(search, candidate), *search.totals(candidate), None)
+    trace.append(_point(search, clock.seconds, trace[-1]))
+    reward = earns.reward
+    if admissible:  # chance has no say in what is proven
         reward = min(max(reward, trace[-1].lower), trace[-1].upper)
     return outcome(
         status,
         trace,
         clock.setup_seconds,
         seed,
-        policy=policy,
+        policy=earns.policy,
         reward=reward,
-        cost=cost,
+        cost=earns.cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
         admissible=admissible,
         needed=search.needed,
         visits=int(search.parts.counts["visits"][0]),
-        standard_error=error,
+        standard_error=earns.error,
+        evidence=search,
     )
 
 
-def _earned(
-    model: CPOMDP, policy: PlanSetPolicy, clock: Clock, seed: int
-) -> tuple[float, FloatArray, FloatArray | None]:
-    """Mean reward and costs of simulated runs, and their standard errors; a large set gets fewer runs.
+class _Earning(NamedTuple):
+    """A policy and what it earns and costs."""
 
-    None if they are exact.
-    """
+    policy: PlanSetPolicy
+    reward: float
+    cost: FloatArray  # [K]
+    error: FloatArray | None  # [1 + K] standard errors; None if both are exact
+
+
+def _earned(model: CPOMDP, policy: PlanSetPolicy, clock: Clock, seed: int) -> _Earning:
+    """What a policy earns in simulated runs, of which a large set gets fewer; or exactly."""
     if model.horizon is not None:  # its beliefs come to an end
-        return worth(model, policy, clock, seed)
-    return simulated_worth(model, policy, clock, seed, max(_FEWEST_RUNS, _VALUES // policy.values.size))
+        return _Earning(policy, *worth(model, policy, clock, seed))
+    runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
+    return _Earning(policy, *simulated_worth(model, policy, clock, seed, runs))
+
+
+def _best_guided(search: PointBasedSearch, clock: Clock, seed: int) -> _Earning:
+    """The plans with the guides that earn most, or without any if none earn more by a standard error."""
+    seconds = clock.left if clock.left is not None else clock.elapsed * _GUIDES / (1 - _GUIDES)
+
+    def earned(policy: PlanSetPolicy) -> tuple[float, FloatArray, FloatArray]:
+        return simulated_worth(search.model, policy, Clock(_TO_CHOOSE * seconds), seed, _MOST_RUNS, np.inf)
+
+    policy = plan_set(search, search.best_candidate)
+    best = _Earning(policy, *earned(policy))
+    plans = plan_set(search, search.best_candidate, everywhere=True)
+    for guided in guided_plan_sets(search, plans, (0.5 - 2 * _TO_CHOOSE) * seconds, seed):
+        reward, cost, error = earned(guided)
+        if reward > best.reward + error[0]:
+            best = _Earning(guided, reward, cost, error)
+    return best
 
 
 def _search(
     search: PointBasedSearch,
     epsilon: float,
     clock: Clock,
+    share: float,
     trace: list[TracePoint],
     progress: Callable[[TracePoint], None] | None,
 ) -> str:
-    """Trials in slices of time until something ends it; return what did."""
+    """Trials in slices of time until something ends it, or a share of the time is up; return what did."""
     inner_epsilon = max(epsilon - 2 * search.slack - search.late, search.slack)
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if search.infeasible:
             return INFEASIBLE
-        if clock.over:
+        if clock.share_used(share):
             return TIME_LIMIT
         if search.out_of_memory:
             return MEMORY_LIMIT
@@ -154,3 +187,5 @@ def load_kernels() -> None:
     search.forget()
     search.refine()
     storage.rehash(search.parts)
+    forget_idle(search.parts)
+    simulate(search.model, plan_set(search, search.thriftiest_candidate), 1, 1)

@@ -32,6 +32,7 @@ from ...policies import (
     Policy,
     RandomPolicy,
     StochasticControllerPolicy,
+    policy_graph,
 )
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from .alternatives import Bounds
@@ -40,7 +41,8 @@ from .walk import HistoryGraph, belief_key, starts, walk
 
 MOST_NODES = 5_000
 _SHOWN = 8  # states of a belief
-_SCRIPTS = ("position.js", "paint.js", "graph.js", "panel.js", "main.js")
+_MOST_DRAWN = 100  # nodes of a controller
+_SCRIPTS = ("position.js", "paint.js", "graph.js", "controller.js", "panel.js", "main.js")
 
 
 class Side(NamedTuple):
@@ -172,6 +174,25 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "most": _numbers(risk.most),
         "way": risk.way.ravel().tolist(),
         "whole": None if graph.complete else risk.whole.astype(int).tolist(),
+        "controller": _controller(side.policy, graph),
+    }
+
+
+def _controller(policy: Policy[Any], graph: HistoryGraph) -> dict[str, Any] | None:
+    """The nodes of a controller, what leads from one to another, and which of them each history is at.
+
+    None if it has too many to look at, or is none.
+    """
+    if not isinstance(policy, ControllerPolicy):
+        return None
+    shown = policy_graph(policy, graph.model, _MOST_DRAWN)
+    if shown.omitted:
+        return None
+    place = {node.number: i for i, node in enumerate(shown.nodes)}
+    return {
+        "nodes": [node.action for node in shown.nodes],
+        "edges": [[edge.source, edge.target, list(edge.observations)] for edge in shown.edges],
+        "at": [place.get(state, -1) for state in graph.states],
     }
 
 

@@ -60,6 +60,7 @@ class HistoryGraph:
     beliefs: list[Belief]
     belief: list[int]  # [N] index of a node's belief
     action: list[int]  # [N] or ENDED
+    states: list[Any]  # [N] the policy's own
     edges: list[list[Edge]]  # [N]
     values: FloatArray  # [N, 1 + K, 2] reward and costs to come, from below and from above
     complete: bool  # nothing was left unexplored
@@ -166,6 +167,7 @@ class _Walker:
             [self.beliefs[b] for b in kept],
             [kept[self.nodes[n][2]] for n in self.edges],
             [self.nodes[n][3] for n in self.edges],
+            [self.nodes[n][1] for n in self.edges],
             edges,
             values,
             all(e.node != NOT_EXPLORED for row in edges for e in row),

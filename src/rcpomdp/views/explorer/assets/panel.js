@@ -137,5 +137,6 @@ function panel(view, walk) {
       section("believe", "Belief", drawn,
         drawn ? h("details", { class: "states", open: walk.statesOpen() ? true : null, ontoggle: (event) => walk.openStates(event.target.open) }, h("summary", {}, "Likeliest states"), bars(node.belief)) : bars(node.belief)),
       section("why", node.action === ENDED ? "Actions" : "Why this action", node.action === ENDED ? h("p", { class: "muted" }, "No action matters any more.") : table(place, node)),
-      section("tree", "Visited histories", graph(visited, first, place, (path) => walk.go(place.side, path), (o) => walk.choose(place.side, o)))));
+      section("tree", "Visited histories", graph(visited, first, place, (path) => walk.go(place.side, path), (o) => walk.choose(place.side, o))),
+      side.controller ? section("nodes", `Controller, node ${side.controller.at[place.node] + 1 || "–"} of ${side.controller.nodes.length}`, controller(side.controller, side.controller.at[place.node])) : null));
 }

@@ -1,0 +1,1 @@
+"""Proofs of upper bounds, written from what a search has found."""

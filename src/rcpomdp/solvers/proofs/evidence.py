@@ -1,0 +1,259 @@
+"""What a search leaves behind, as the writer of a proof reads it: beliefs, what follows them, and bounds over budgets.
+
+Nothing of it is taken on trust: it tells which beliefs and budgets the bound rests on, and values are worked out anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._types import FloatArray, IntArray
+from ...bounds.informed import budget_levels, fib_over_levels
+from ...kernels.arcs.rows import LENT
+from ...model import CPOMDP
+from ..arcs.few_beliefs import FewBeliefs
+from ..arcs.search import BudgetSearch
+from ..belief_graph.search import BeliefGraphSearch
+from ..pointbased.search import PointBasedSearch
+from .levels import closed_levels
+
+NONE = -1
+
+
+class Table(NamedTuple):
+    """A bound at states, ``Q_a(s) ≥ (μR − λ·C)(s, a) + ...``, for budgets of one cost up to each level."""
+
+    weights: FloatArray  # [1 + K] μ and λ
+    cost: int
+    level: FloatArray  # [T] increasing, the last inf
+    value: FloatArray  # [T, S, A] in the model's own order of states
+
+
+class Graph(NamedTuple):
+    """Beliefs and their edges."""
+
+    first: IntArray  # [N, A] first edge of an action
+    count: IntArray  # [N, A] number of edges, 0 if it was not expanded
+    edge_obs: IntArray
+    edge_child: IntArray
+    base: IntArray  # [N] ends of a belief's ray, or NONE
+    tip: IntArray
+
+
+class Evidence(Protocol):
+    """What the writer asks a search."""
+
+    model: CPOMDP
+    graph: Graph
+    tables: list[Table]
+    grid: list[FloatArray]  # [K] budgets at which bounds are kept, increasing, the last inf
+
+    def beliefs(self, i: IntArray) -> Any:
+        """Beliefs as rows of a sparse matrix, in the model's own order of states."""
+
+    def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Known bounds on V*, [n]; inf where none is known."""
+
+    def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Known bounds on relaxation j, [n]; inf where none is known but what tables tell."""
+
+
+def of(search: Any) -> Evidence:
+    """What a search leaves behind."""
+    if isinstance(search, BudgetSearch):
+        return _OfBudgetSearch(search)
+    if isinstance(search, BeliefGraphSearch):
+        return _OfGraphSearch(search)
+    if isinstance(search, FewBeliefs):
+        return _OfFewBeliefs(search)
+    assert isinstance(search, PointBasedSearch)
+    return _OfPointBasedSearch(search)
+
+
+def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_prob: Any, size: Any) -> Any:
+    """Beliefs from pools of states, numbered by class, and of probabilities."""
+    ptr = np.concatenate([[0], np.cumsum(size)])
+    inside = np.arange(ptr[-1]) - np.repeat(ptr[:-1], size)
+    states = order[state[np.repeat(at, size) + inside]]
+    rows = sp.csr_array((prob[np.repeat(at_prob, size) + inside], states, ptr), shape=(len(size), n_states))
+    rows.sort_indices()
+    return rows
+
+
+def _place(values: FloatArray, budget: FloatArray) -> IntArray:
+    """Place of the least of some values that is at least a budget, but for what the writer rounds up."""
+    return np.minimum(np.searchsorted(values * (1 + 1e-6), budget), len(values) - 1)
+
+
+class _OfGraphSearch:
+    """A belief-graph search without budgets."""
+
+    def __init__(self, search: BeliefGraphSearch) -> None:
+        self.search, self.model = search, search.model
+        store, n = search.store, int(search.store.counts["beliefs"][0])
+        self.info = store.info[:n]
+        count = np.where(store.edge[:n] != NONE, store.degree[:n], 0)
+        self.graph = Graph(
+            store.edge[:n], count, store.edge_obs, store.edge_child, self.info["base"].copy(), self.info["tip"].copy()
+        )
+        self.order = search.classes.order
+        weights = np.array([search.objective.reward, *search.objective.costs])
+        self.tables = [Table(weights, 0, np.array([np.inf]), self._in_model_order(search.space.informed)[None])]
+        self.grid = [np.array([np.inf]) for _ in range(self.model.n_costs)]
+
+    def _in_model_order(self, vectors: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(vectors[self.search.classes.rank])
+
+    def beliefs(self, i: IntArray) -> Any:
+        store, info = self.search.store, self.info[i]
+        return _rows(
+            self.order, self.model.n_states, store.state, store.prob, info["states"], info["probs"], info["size"]
+        )
+
+    def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
+        return np.full(len(i), np.inf)
+
+    def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        informed = self.search.store.informed[i].max(axis=1)
+        known: FloatArray = self.info["upper"][i]
+        return np.where(known < informed, known, np.inf)
+
+
+class _OfBudgetSearch(_OfGraphSearch):
+    """A belief-graph search under a budget."""
+
+    def __init__(self, search: BudgetSearch) -> None:
+        super().__init__(search.graph_search)
+        self.budget_search, self.bounds, self.levels = search, search.bounds, search.levels
+        one = np.array([np.inf])
+        self.tables = [
+            Table(np.array([1.0, *weights]), 0, one, self._in_model_order(vectors)[None])
+            for weights, vectors in zip(search.multipliers, search._informed_vectors, strict=True)
+        ]
+        self.grid = [search.levels.value[k, : search.levels.n[k]] for k in range(self.model.n_costs)]
+
+    def _level(self, budget: FloatArray) -> IntArray:
+        level = np.zeros(len(budget), dtype=np.int64)
+        for k, values in enumerate(self.grid):
+            level += _place(values, budget[:, k]) * self.levels.stride[k]
+        return level
+
+    def _known(self, values: FloatArray, i: IntArray, budget: FloatArray) -> FloatArray:
+        row = self.bounds.row[i]
+        return np.where(row >= LENT, values[np.maximum(row, 0), self._level(budget)], np.inf)
+
+    def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
+        ruled_out = (self.bounds.least[i] > budget).any(axis=1)
+        return np.where(ruled_out, -np.inf, self._known(self.bounds.upper, i, budget))
+
+    def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        if j >= self.bounds.hi.shape[1]:
+            return np.full(len(i), np.inf)
+        known = self._known(self.bounds.hi[:, j], i, budget)
+        return np.minimum(known, super().relaxed_at(j, i, budget)) if j == 0 else known
+
+
+class _OfBeliefPool:
+    """Beliefs of a point-based search."""
+
+    def __init__(self, search: PointBasedSearch) -> None:
+        self.model, self.search = search.model, search
+        b, n = search.parts.beliefs, int(search.parts.counts["beliefs"][0])
+        self.info = b.info[:n]
+        row = self.info["row"]
+        first = b.edge[np.maximum(row, 0)].astype(np.int64)
+        count = np.where((row[:, None] >= 0) & (first != NONE), b.degree[np.maximum(row, 0)], 0)
+        none = np.full(n, NONE)
+        self.graph = Graph(first, count.astype(np.int64), b.edge_obs, b.edge_child, none, none)
+
+    def _in_model_order(self, vectors: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(vectors[..., self.search.classes.rank, :])
+
+    def beliefs(self, i: IntArray) -> Any:
+        b, info = self.search.parts.beliefs, self.info[i]
+        order, n = self.search.classes.order, self.model.n_states
+        return _rows(order, n, b.state, b.prob, info["offset"], info["offset"], info["size"].astype(np.int64))
+
+    def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        return np.full(len(i), np.inf)
+
+
+class _OfFewBeliefs(_OfBeliefPool):
+    """All beliefs there are, with bounds at each level."""
+
+    def __init__(self, few: FewBeliefs) -> None:
+        super().__init__(few.search)
+        self.few = few
+        plain = self._in_model_order(few.search.parts.informed.corner[0, -1])
+        self.tables = [Table(np.eye(1, 1 + self.model.n_costs)[0], 0, np.array([np.inf]), plain[None])]
+        self.grid = [np.array([np.inf]) for _ in range(self.model.n_costs)]
+        for j, k in enumerate(few.limited.tolist()):
+            self.grid[k] = np.append(few.grid.value[j, : few.grid.counts[j] - 1], np.inf)
+
+    def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
+        level = np.zeros(len(i), dtype=np.int64)
+        for j, k in enumerate(self.few.limited.tolist()):
+            level += _place(self.grid[k], budget[:, k]) * self.few.grid.stride[j]
+        return self.few.bounds.upper[i, level]
+
+
+class _OfPointBasedSearch(_OfBeliefPool):
+    """A point-based search: strips of levels at the beliefs that were met."""
+
+    def __init__(self, search: PointBasedSearch) -> None:
+        super().__init__(search)
+        s, k = search.parts, self.model.n_costs
+        plain = np.array([search.objective.reward, *search.objective.costs])
+        budgets = zip(s.informed.multiplier[1:], s.informed.cost[1:].tolist(), strict=True)
+        self.tables = [self._informed(plain, 0, np.array([np.inf]))]
+        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c)) for w, c in budgets]
+        self.grid = [s.levels.value[i, : s.levels.counts[i]] for i in range(k)]
+        n = s.strips.info[: int(s.counts["strips"][0])]
+        opened = np.flatnonzero(n["q"] != NONE)
+        size = n["size"][opened].astype(np.int64)
+        owner = np.repeat(opened, size)
+        cell = n["at"][owner] + np.arange(len(owner)) - np.repeat(np.cumsum(size) - size, size)
+        self._levels = [len(values) for values in self.grid] or [1]
+        others = n["others"][owner]
+        key = n["belief"][owner].astype(np.int64)
+        for i in range(1, k):
+            key = key * self._levels[i] + ((others >> ((i - 1) * s.levels.bits)) & ((1 << s.levels.bits) - 1))
+        key = key * self._levels[0] + s.strips.level[cell]
+        order = np.argsort(key)
+        self._key, self._hi = key[order], s.strips.hi[cell[order]]
+
+    def _coarse(self, k: int) -> FloatArray:
+        """Budgets at which a table is kept."""
+        f = self.search.parts.informed
+        known = f.value[k, np.isfinite(f.value[k])]
+        return closed_levels(known, float(self.search.budget[k]), float(self.model.cost_discount[k]))
+
+    def _informed(self, weights: FloatArray, k: int, level: FloatArray) -> Table:
+        """The fast informed bound over budgets: what the search starts from may rest on more than states."""
+        model, x = self.search.ordered, self.search.parts.space
+        gain = weights[0] * model.reward - np.tensordot(weights[1:], model.cost, axes=1)
+        floor = x.floor[..., k] if len(level) > 1 else np.zeros(x.floor.shape[:2])
+        levels = budget_levels(level, floor, x.class_of, float(model.cost_discount[k]) if model.n_costs else 1.0)
+        value = fib_over_levels(model, gain, levels)
+        return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
+
+    def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
+        return self._at(0, i, budget) if self.model.n_costs and self.search.limited.any() else np.full(len(i), np.inf)
+
+    def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        if not self.search.limited.any():
+            return self._at(0, i, budget)
+        return self._at(j + 1, i, budget) if j + 1 < self._hi.shape[1] else np.full(len(i), np.inf)
+
+    def _at(self, mode: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        key = i.astype(np.int64)
+        for k in range(1, budget.shape[1]):
+            key = key * self._levels[k] + _place(self.grid[k], budget[:, k])
+        first = _place(self.grid[0], budget[:, 0]) if budget.shape[1] else np.zeros(len(i), dtype=np.int64)
+        key = key * self._levels[0] + first
+        at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        fits = (self._key[at] >= key) & (self._key[at] // self._levels[0] == key // self._levels[0])
+        return np.where(fits, self._hi[at, mode], np.inf)

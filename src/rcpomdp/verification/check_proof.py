@@ -1,0 +1,188 @@
+"""A second opinion on an upper bound: whether the inequalities of a proof hold, and what they prove.
+
+If every inequality holds but for e, then tables and entries of relaxations are too low by at most ``x = e/(1−γ)``, and
+exact entries, which rest on them, by at most x more (`docs/theory.md`). Rounding is part of e: no sum has more than
+``2S + O`` terms, and the largest number is M. So nothing is refused for a small fault, but what is proven rises by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._json_values import finite
+from .._types import FloatArray, IntArray
+from ..model import CPOMDP
+from .inequalities import TWIN, UNIT, Inequalities, lasting
+from .proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+
+_DIGITS = 1e-6  # relative: a claim that agrees so far is confirmed
+
+
+class Fault(NamedTuple):
+    """An inequality that does not hold, or holds by the least."""
+
+    excess: float  # by how much the left side is too small
+    where: str
+
+
+class ProofCheck(NamedTuple):
+    """What a proof proves."""
+
+    confirmed: bool  # the bound that it claims
+    problem: str | None  # the inequality that fails, or what else is wrong
+    upper: float  # what is proven; −inf: no policy keeps the budget
+    claimed: float
+    excess: float  # by how much the worst inequality fails; what is proven allows for it
+    points: int
+    entries: int
+
+    @property
+    def proves_infeasible(self) -> bool:
+        """True if no policy keeps the budget."""
+        return self.confirmed and self.upper == -np.inf
+
+    def refutes(self, upper: float | None) -> str | None:
+        """What is wrong with a claimed upper bound if this is all that is proven; None if nothing is."""
+        if self.problem is not None:
+            return f"the proof fails: {self.problem}"
+        if upper is not None and self.upper > upper + _DIGITS * max(1.0, abs(upper)):
+            return f"the claimed upper bound {upper:.9g} is below {self.upper:.9g}, which is what the proof proves"
+        return None
+
+    def summary(self) -> dict[str, Any]:
+        """Plain numbers, ready for JSON."""
+        return {
+            "confirmed": self.confirmed,
+            "reason": self.problem,
+            "upper": finite(self.upper),
+            "infeasible": self.upper == -np.inf,
+            "claimed": finite(self.claimed),
+            "excess": finite(self.excess),
+            "points": self.points,
+            "entries": self.entries,
+        }
+
+
+def check_proof(model: CPOMDP, proof: Proof) -> ProofCheck:
+    """Check a proof of an upper bound, line by line; no number of it is trusted.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("ce")
+    >>> found = rc.check_proof(model, rc.solve(model, proof=True).proof)
+    >>> found.confirmed, round(found.upper, 3)
+    (True, 10.0)
+    """
+    q = Inequalities(model, proof)
+    steps = lasting(model)
+    allowed = _rounding(q)
+    worst = max((*_tables(q), *_entries(q, range(len(proof.weights)))), key=lambda fault: fault.excess)
+    q.doubt = doubt = (max(worst.excess, 0.0) + allowed) * steps
+    exact = max(_entries(q, (EXACT,)), key=lambda fault: fault.excess, default=worst)
+    if exact.excess > worst.excess:
+        worst = exact
+    doubts = doubt, doubt + (max(exact.excess, 0.0) + allowed) * steps
+    upper = min(_bounds(q, doubts), default=np.inf)
+    confirmed = upper <= proof.upper
+    problem = None
+    if not confirmed:
+        problem = f"it proves {_shown(upper)}, not {_shown(proof.upper)} as claimed"
+        if worst.excess > allowed:
+            problem += f": {worst.where}"
+    return ProofCheck(
+        confirmed, problem, upper, proof.upper, worst.excess, len(proof.point_ptr) - 1, len(proof.entry_point)
+    )
+
+
+def _rounding(q: Inequalities) -> float:
+    """More than rounding, and one belief in the place of its twin, can do to an inequality."""
+    model, proof = q.model, q.proof
+    finite_values = proof.entry_value[np.isfinite(proof.entry_value)]
+    largest = max(
+        float(np.abs(proof.table).max(initial=0.0)),
+        float(np.abs(finite_values).max(initial=0.0)),
+        float(np.abs(model.reward).max()),
+        float((proof.weights[:, 1:] @ q.cap).max(initial=0.0)),
+    )
+    terms = 2 * model.n_states + model.n_observations + 64
+    return (8 * terms * UNIT + 4 * TWIN) * largest
+
+
+def _tables(q: Inequalities) -> Iterator[Fault]:
+    """The worst fault of each level of each table, for each action."""
+    p, model = q.proof, q.model
+    for j in range(len(p.weights)):
+        for t in range(p.table_ptr[j], p.table_ptr[j + 1]):
+            for a in range(model.n_actions):
+                excess = np.where(model.terminal, 0.0, q.table_step(j, t, a)) - p.table[t, :, a]
+                s = int(excess.argmax())
+                yield Fault(
+                    float(excess[s]),
+                    f"in relaxation {j}, table level {p.table_level[t]:.9g}, the value {p.table[t, s, a]:.9g} of "
+                    f"{model.actions[a]!r} at state {model.states[s]!r} is too low by {excess[s]:.3g}",
+                )
+
+
+def _entries(q: Inequalities, modes: Any) -> Iterator[Fault]:
+    """The worst fault of the entries of each mode, for each action."""
+    p = q.proof
+    for mode in modes:
+        at = np.flatnonzero(p.entry_mode == mode)
+        if not at.size:
+            continue
+        needed = q.hints(mode, at)
+        for a in range(q.model.n_actions):
+            unproven = np.flatnonzero(p.entry_value[at, a] < needed[:, a])
+            if unproven.size:
+                yield _worst(q, mode, at[unproven], a)
+
+
+def _worst(q: Inequalities, mode: int, at: IntArray, a: int) -> Fault:
+    value = q.proof.entry_value[at, a]
+    needed = q.steps(mode, at, a)
+    with np.errstate(invalid="ignore"):
+        excess: FloatArray = np.where(needed > value, needed - value, -1.0)
+    i = int(excess.argmax())
+    point = int(q.proof.entry_point[at[i]])
+    row = slice(q.points.indptr[point], q.points.indptr[point + 1])
+    some = zip(q.points.indices[row].tolist()[:4], q.points.data[row].tolist()[:4], strict=True)
+    belief = ", ".join(f"{q.model.states[s]!r}: {x:.6g}" for s, x in some)
+    more = ", ..." if row.stop - row.start > 4 else ""
+    budget = ", ".join(f"{d:.9g}" for d in q.budget[at[i]]) or "none"
+    kind = "exact" if mode == EXACT else f"relaxation {mode}"
+    return Fault(
+        float(excess[i]),
+        f"at point {point} {{{belief}{more}}} with budget {budget} ({kind}) the value {value[i]:.9g} of "
+        f"{q.model.actions[a]!r} is below {needed[i]:.9g}, which follows from the others",
+    )
+
+
+def _bounds(q: Inequalities, doubts: tuple[float, float]) -> Iterator[float]:
+    """Bounds at the initial belief; `doubts` are by how much relaxations and exact entries may be too low."""
+    p, model = q.proof, q.model
+    limit = np.array(model.spending_limit, dtype=np.float64).reshape(1, -1)
+    budget = limit if p.criterion == EVERY_HISTORY else np.full_like(limit, np.inf)
+    root = np.zeros(1, dtype=np.int64)
+    plain = np.zeros(1 + model.n_costs)
+    plain[0] = 1.0
+    able = q.allowed(q.point_class[root], budget)[0]
+    for j, weights in enumerate(p.weights):
+        value = float(np.where(able, q.at_points(j, root, budget)[0], -np.inf).max()) + doubts[0]
+        if p.criterion == NO_BUDGET:
+            if np.array_equal(weights, p.objective):
+                yield value
+            continue
+        value += float(q.allowance(j, limit)[0])
+        if weights[0] == 0 and value < 0:
+            yield -np.inf
+        elif weights[0] == 1 and np.array_equal(p.objective, plain):
+            yield value
+    found = int(q.find(root, EXACT, budget)[0])
+    if p.criterion == EVERY_HISTORY and found >= 0 and np.array_equal(p.objective, plain):
+        yield float(p.entry_value[found].max()) + doubts[1]
+
+
+def _shown(upper: float) -> str:
+    return "that no policy keeps the budget" if upper == -np.inf else f"{upper:.12g}"

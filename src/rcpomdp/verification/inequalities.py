@@ -1,0 +1,415 @@
+"""The inequalities of a proof: what each entry and table must be no less than, if all the others hold.
+
+Relaxation j at point p with budget d: ``Q_a ≥ (μR − λ·C)(p, a) + γ Σ_o max_a' Q_a'(τ_o, d')``, where ``τ_o(s') = Σ_s
+p(s) T(s, a, s') Z(s', a, o)`` and ``d' = (d − c)/β`` with the least cost c of the class, rounded up to a level. Values
+are convex and homogeneous: if ``τ = Σ φ_i p_i + r`` with ``r ≥ 0``, then ``Q(τ) ≤ Σ φ_i Q(p_i) + Σ_s r(s) Q(s)``, by an
+entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, one point after the other.
+
+Exact entries spend ``C(p, a)``. What follows is bounded by a relaxation, ``V*(b, d) ≤ V_j(b, d) + λ_j·d``, by the exact
+entry of a point that is the same but for rounding, or ruled out: by what is left, or if ``V_j + λ_j·d < 0`` for
+μ = 0. Plain NumPy and SciPy, and nothing of the solvers and kernels of this package.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import BoolArray, FloatArray, IntArray
+from ..errors import ProofError
+from ..model import CPOMDP
+from ..model.endings import most_steps
+from .chain import entries
+from .proof import EVERY_HISTORY, EXACT, Proof
+
+UNIT = 2.0**-53
+TWIN = 1e-13  # relative difference below which two beliefs are rounding of one
+_HUGE = 1e300
+_BATCH = 1_000_000  # numbers that are worked on at once, more or less
+
+
+class Followers(NamedTuple):
+    """What follows some points under an action: a row for each observation, and a line for each way to cover it."""
+
+    point: IntArray  # [points]
+    row_ptr: IntArray  # [points + 1]
+    cls: IntArray  # [rows]
+    mass: FloatArray  # [rows] probability of the observation
+    over: BoolArray  # [rows] whether the process is over
+    line_ptr: IntArray  # [rows + 1]
+    rest: Any  # [lines, S] what no point covers
+    target: IntArray  # [most, lines] points, or −1
+    share: FloatArray  # [most, lines] φ
+    twin: BoolArray  # [lines] whether the one target is the same belief but for rounding
+
+
+class Inequalities:
+    """The right sides, for the tables and entries that a proof has now."""
+
+    def __init__(self, model: CPOMDP, proof: Proof) -> None:
+        proof.check_form(model)
+        self.model, self.proof = model, proof
+        self.value = proof.entry_value
+        self.moves = [sp.csr_array(t) for t in model.transition]
+        self.seen = [sp.csr_array(z) for z in model.observation]
+        self.n_classes = int(proof.class_of.max()) + 1
+        self._follow_classes()
+        self._least_costs()
+        shape = (len(proof.point_ptr) - 1, model.n_states)
+        points: Any = sp.csr_array((proof.point_prob, proof.point_state, proof.point_ptr), shape=shape)
+        self.points: Any = sp.csr_array(sp.diags_array(1 / points.sum(axis=1)) @ points)
+        first = proof.point_state[proof.point_ptr[:-1]]
+        self.point_class = proof.class_of[first]
+        whole = np.repeat(self.point_class, np.diff(proof.point_ptr)) == proof.class_of[proof.point_state]
+        if not whole.all() or not self.reached[self.point_class].all():
+            raise ProofError("this is no proof for the model: a point is in no class that can be reached")
+        alive = np.add.reduceat(~model.terminal[proof.point_state], proof.point_ptr[:-1])
+        if (alive[1:] == 0).any():
+            raise ProofError("this is no proof for the model: a point holds terminal states alone")
+        # Rounding, relative: of what a belief costs, and of what is left of a budget when one belief stands for its twin
+        self.off = rounding_of_costs(model)
+        self.growth = growth_of_twins(model)
+        self.cap = model.cost.max(axis=(1, 2), initial=0.0) * lasting(model)
+        self.budget = self._budgets(proof.entry_level)
+        self.point_cost = np.stack([self.points @ c for c in model.cost], axis=1) if model.n_costs else None
+        self._list_entries()
+        key = (proof.cover_point * model.n_actions + proof.cover_action) * model.n_observations
+        key = key + proof.cover_observation
+        self._cover_order = np.argsort(key, kind="stable")
+        self._cover_key = key[self._cover_order]
+        self.doubt = 0.0  # by how much bounds of relaxations may be too low
+        self._gains: dict[int, FloatArray] = {}
+        self._hinted: dict[tuple[int, int], FloatArray] = {}
+
+    # The model
+
+    def _follow_classes(self) -> None:
+        """Find the classes that can be reached; each must be followed by one class after an action and observation."""
+        class_of, n, found = self.proof.class_of, self.n_classes, []
+        for t, z in zip(self.moves, self.seen, strict=True):
+            move = t.tocoo()
+            pair = np.unique(class_of[move.coords[0][move.data > 0]] * t.shape[0] + move.coords[1][move.data > 0])
+            owner, at = entries(z.indptr, pair % t.shape[0])
+            owner, at = owner[z.data[at] > 0], at[z.data[at] > 0]
+            before, after = pair[owner] // t.shape[0], class_of[pair[owner] % t.shape[0]]
+            found.append(np.unique((before * z.shape[1] + z.indices[at]) * n + after))
+        initial = np.unique(class_of[self.model.initial_belief > 0])
+        self.reached = np.zeros(n, dtype=np.bool_)
+        self.reached[initial] = True
+        while True:
+            before = self.reached.sum()
+            for triple in found:
+                self.reached[triple[self.reached[triple // n // self.model.n_observations]] % n] = True
+            if self.reached.sum() == before:
+                break
+        alone = [(np.diff(t[self.reached[t // n // self.model.n_observations]] // n) > 0).all() for t in found]
+        if len(initial) > 1 or not all(alone):
+            raise ProofError("this is no proof for the model: some belief lies in two classes")
+
+    def _least_costs(self) -> None:
+        """Find the least cost of each action over a class, [K, classes, A]; inf where no step may cost that much."""
+        model = self.model
+        self.floor = np.full((model.n_costs, self.n_classes, model.n_actions), np.inf)
+        for k in range(model.n_costs):
+            np.minimum.at(self.floor[k], self.proof.class_of, model.cost[k])
+            if self.proof.criterion == EVERY_HISTORY:
+                self.floor[k][self.floor[k] > model.arrays.step_limit[k]] = np.inf
+
+    # Budgets
+
+    def _budgets(self, level: IntArray) -> FloatArray:
+        budget = np.empty(level.shape)
+        for k in range(level.shape[1]):
+            budget[:, k] = self.proof.level[self.proof.level_ptr[k] + level[:, k]]
+        return budget
+
+    def _left(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
+        """What is left of budgets [n, K] after costs [n, K], rounded up."""
+        beta = self.model.cost_discount
+        with np.errstate(invalid="ignore"):
+            left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + 8 * UNIT))
+        return np.where((cost == 0) & (beta == 1), budget, left)
+
+    def allowed(self, cls: IntArray, budget: FloatArray) -> BoolArray:
+        """Actions that some belief of a class may pay for, [n, A]."""
+        able: BoolArray = np.ones((len(cls), self.model.n_actions), dtype=np.bool_)
+        for k, floor in enumerate(self.floor):
+            able &= (floor[cls] <= budget[:, k, None]) & np.isfinite(floor[cls])
+        return able
+
+    def coarse(self, j: int, budget: FloatArray) -> IntArray:
+        """The level of a table that is no less than budgets [n, K]."""
+        first, last = self.proof.table_ptr[j : j + 2]
+        if not budget.shape[1]:
+            return np.full(len(budget), last - 1)
+        return first + np.searchsorted(self.proof.table_level[first:last], budget[:, self.proof.table_cost[j]])
+
+    def allowance(self, j: int, budget: FloatArray) -> FloatArray:
+        """``λ_j·d``, of each cost no more than can be spent at all."""
+        return np.minimum(budget, self.cap) @ self.proof.weights[j, 1:]
+
+    def gain(self, j: int) -> FloatArray:
+        """``μR − λ·C``, [S, A]."""
+        mu, weights = self.proof.weights[j, 0], self.proof.weights[j, 1:]
+        return np.asarray(mu * self.model.reward - np.tensordot(weights, self.model.cost, axes=1))
+
+    # Entries
+
+    def _list_entries(self) -> None:
+        p = self.proof
+        self._width = np.diff(p.level_ptr).astype(np.int64)
+        key = self._key(p.entry_point, p.entry_mode, p.entry_level)
+        self._order = np.argsort(key, kind="stable")
+        self._sorted = key[self._order]
+        if (np.diff(self._sorted) == 0).any():
+            raise ProofError("this is no proof for the model: two entries are for the same point, mode and budget")
+
+    def _key(self, point: IntArray, mode: Any, level: IntArray) -> IntArray:
+        key = point * (len(self.proof.weights) + 1) + (mode + 1)
+        for k, width in enumerate(self._width.tolist()):
+            key = key * width + level[:, k]
+        return key
+
+    def find(self, point: IntArray, mode: int, budget: FloatArray) -> IntArray:
+        """The entry of each point with the next budget that is no less, or −1; of the costs but the last, the next level."""
+        p, k = self.proof, budget.shape[1]
+        level = np.empty((len(point), k), dtype=np.int64)
+        for i in range(k):
+            level[:, i] = np.searchsorted(p.level[p.level_ptr[i] : p.level_ptr[i + 1]], budget[:, i])
+        key = self._key(point, mode, level)
+        if not len(self._sorted):
+            return np.full(len(point), -1)
+        at = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
+        last = int(self._width[-1]) if k else 1
+        fits = (self._sorted[at] >= key) & (self._sorted[at] // last == key // last)
+        return np.where(fits, self._order[at], -1)
+
+    def hinted(self, j: int, t: int) -> FloatArray:
+        """Bounds of a table at all points, [N, A]."""
+        if (j, t) not in self._hinted:
+            self._hinted[j, t] = np.asarray(self.points @ self.proof.table[t])
+        return self._hinted[j, t]
+
+    def hints(self, mode: int, at: IntArray) -> FloatArray:
+        """Bounds of entries [n] by tables, without a step, [n, A]; −inf for what cannot be paid for."""
+        p, point, budget = self.proof, self.proof.entry_point[at], self.budget[at]
+        bound = np.full((len(at), self.model.n_actions), np.inf)
+        for j in range(len(p.weights)) if mode == EXACT else (mode,):
+            # An entry of a relaxation must not vouch for itself; an exact one may rest on that of a relaxation.
+            found = self.at_points(j, point, budget, by_entries=mode == EXACT)
+            if mode == EXACT:
+                found += self.allowance(j, budget)[:, None]
+            if mode != EXACT or p.weights[j, 0] == 1:
+                np.minimum(bound, found, out=bound)
+            elif p.weights[j, 0] == 0:
+                bound[found < -self.doubt] = -np.inf
+        able = self.allowed(self.point_class[point], budget)
+        if mode == EXACT and self.point_cost is not None:
+            cost = self.point_cost[point] * (1 - self.off)
+            limit = np.minimum(budget, self.model.arrays.step_limit)
+            able &= (cost <= limit[:, :, None]).all(axis=1)
+        bound[~able] = -np.inf
+        return bound
+
+    def at_points(self, j: int, point: IntArray, budget: FloatArray, by_entries: bool = True) -> FloatArray:
+        """Bounds of relaxation j at points, by table and entry, [n, A]."""
+        coarse, entry = self.coarse(j, budget), self.find(point, j, budget)
+        found = np.empty((len(point), self.model.n_actions))
+        for t in np.unique(coarse).tolist():
+            found[coarse == t] = self.hinted(j, t)[point[coarse == t]]
+        here = (entry >= 0) & by_entries
+        found[here] = np.minimum(found[here], self.value[entry[here]])
+        return found
+
+    # Steps
+
+    def table_step(self, j: int, t: int, a: int) -> FloatArray:
+        """What a table's level t must be no less than at each state for action a, [S]; −inf where that is not allowed."""
+        p, model, n = self.proof, self.model, self.model.n_states
+        k, cls = int(p.table_cost[j]), p.class_of
+        budget = np.full((n, model.n_costs), np.inf)
+        cost = np.zeros((n, model.n_costs))
+        if model.n_costs:
+            budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][cls, a]
+        after = self._left(budget, cost)
+        able = self.allowed(cls, budget)[:, a] & self.reached[cls]
+        states = np.flatnonzero(able)
+        row, obs, state, value = self._successors(sp.csr_array(sp.eye_array(n, format="csr")[states]), a)
+        starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
+        source, rows = states[row[starts]], np.append(starts, len(row))
+        coarse = self.coarse(j, after[source])
+        lines: Any = sp.csr_array((value, state, rows), shape=(len(starts), n))
+        best = np.full(len(starts), -np.inf)
+        for u in np.unique(coarse).tolist():
+            here = coarse == u
+            each = np.asarray(lines[here] @ p.table[u])
+            each[~self.allowed(cls[state[starts[here]]], after[source[here]])] = -np.inf
+            best[here] = each.max(axis=1)
+        total = np.full(n, -np.inf)
+        gain = self.gain(j)[states, a]
+        total[states] = gain + model.discount * np.bincount(row[starts], best, minlength=len(states))
+        return total
+
+    def _successors(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """(point, observation, state, probability) of all that follows points under an action, in this order."""
+        moved: Any = sp.csr_array(points @ self.moves[a]).tocoo()
+        z, n, o = self.seen[a], self.model.n_states, self.model.n_observations
+        owner, at = entries(z.indptr, moved.coords[1])
+        value = moved.data[owner] * z.data[at]
+        key = (moved.coords[0].astype(np.int64)[owner] * o + z.indices[at]) * n + moved.coords[1][owner]
+        key, value = key[value > 0], value[value > 0]
+        order = np.argsort(key)
+        key = key[order]
+        return key // n // o, key // n % o, key % n, value[order]
+
+    def follow(self, point: IntArray, a: int) -> Followers:
+        """What follows points under an action, and how covers cover it."""
+        p, model, n = self.proof, self.model, self.model.n_states
+        row, obs, state, value = self._successors(self.points[point], a)
+        starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
+        source = row[starts]
+        key = (point[source] * model.n_actions + a) * model.n_observations + obs[starts]
+        low, high = (np.searchsorted(self._cover_key, key, side=side) for side in ("left", "right"))
+        line_ptr = np.concatenate([[0], np.cumsum(1 + high - low)])
+        of_row, number = entries(line_ptr, np.arange(len(starts)))
+        number -= line_ptr[of_row]
+        cover = np.append(self._cover_order, -1)[np.where(number > 0, low[of_row] + number - 1, -1)]
+        owner, at = entries(np.append(starts, len(row)), of_row)
+        rest, line_key = value[at], owner * n + state[at]
+        length = np.where(cover >= 0, np.diff(p.cover_ptr, append=0)[cover], 0)
+        most = int(length.max(initial=0))
+        target, share = np.full((most, len(of_row)), -1), np.zeros((most, len(of_row)))
+        twin = np.zeros(len(of_row), dtype=np.bool_)
+        size = np.diff(np.append(starts, len(row)))[of_row]
+        for m in range(most):
+            lines = np.flatnonzero(length > m)
+            target[m, lines] = p.cover_target[p.cover_ptr[cover[lines]] + m]
+            member, e = entries(self.points.indptr, target[m, lines])
+            wanted = lines[member] * n + self.points.indices[e]
+            place = np.minimum(np.searchsorted(line_key, wanted), len(line_key) - 1)
+            ratio = np.where(line_key[place] == wanted, rest[place] / self.points.data[e], 0.0)
+            first = np.flatnonzero(np.diff(member, prepend=-1))
+            share[m, lines] = phi = np.minimum.reduceat(ratio, first)
+            support = np.diff(np.append(first, len(member)))
+            same = np.maximum.reduceat(ratio, first) <= phi * (1 + TWIN)
+            twin[lines] = (length[lines] == 1) & same & (support == size[lines]) & (phi > 0)
+            fits = phi[member] > 0
+            rest[place[fits]] = np.maximum(rest[place[fits]] - phi[member[fits]] * self.points.data[e[fits]], 0.0)
+        count = np.bincount(source, minlength=len(point))
+        lines = np.append(np.flatnonzero(np.diff(owner, prepend=-1)), len(owner))
+        return Followers(
+            point,
+            np.concatenate([[0], np.cumsum(count)]),
+            p.class_of[state[starts]],
+            np.add.reduceat(value, starts),
+            np.logical_and.reduceat(model.terminal[state], starts),
+            line_ptr,
+            sp.csr_array((rest, state[at], lines), shape=(len(of_row), n)),
+            target,
+            share,
+            twin,
+        )
+
+    def steps(self, mode: int, at: IntArray, a: int) -> FloatArray:
+        """What entries [n] of a mode must be no less than for action a, by what follows, [n]."""
+        total, of = np.empty(len(at)), self.proof.entry_point[at]
+        point = np.unique(of)
+        work = np.diff(self.points.indptr)[point].cumsum() * self.model.n_observations
+        for part in np.split(point, np.flatnonzero(np.diff(work // _BATCH)) + 1):
+            some = np.flatnonzero((of >= part[0]) & (of <= part[-1]))
+            total[some] = self.steps_of(self.follow(part, a), mode, at[some], a)
+        return total
+
+    def steps_of(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
+        """The same, with what follows the points of these entries."""
+        parts = np.array_split(at, max(1, len(at) * self.model.n_actions * 16 // _BATCH))
+        return np.concatenate([self._step(f, mode, part, a) for part in parts])
+
+    def _step(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
+        p = self.proof
+        point, budget = p.entry_point[at], self.budget[at]
+        local = np.searchsorted(f.point, point)
+        cost = self.floor[:, self.point_class[point], a].T
+        if mode == EXACT and self.point_cost is not None:
+            cost = self.point_cost[point, :, a] * (1 - self.off)
+        after = self._left(budget, cost)
+        if mode == EXACT:
+            after = after * self.growth
+        job, row = entries(f.row_ptr, local)
+        owner, line = entries(f.line_ptr, row)
+        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        left, cls = after[job], f.cls[row]
+        if mode != EXACT:
+            bound = np.minimum.reduceat(self._cover(f, mode, line, cls[owner], left[owner]), first)
+        else:
+            bound = np.full(len(row), np.inf)
+            for j in range(len(p.weights)):
+                each = np.minimum.reduceat(self._cover(f, j, line, cls[owner], left[owner]), first)
+                each = each + f.mass[row] * self.allowance(j, left)
+                if p.weights[j, 0] == 0:
+                    bound[each < -self.doubt * f.mass[row]] = -np.inf
+                elif p.weights[j, 0] == 1:
+                    np.minimum(bound, each, out=bound)
+            twins = np.minimum.reduceat(self._twins(f, at[job[owner]], line, left[owner]), first)
+            bound = np.minimum(bound, twins * f.mass[row])
+        bound[f.over[row]] = 0.0
+        jobs = np.flatnonzero(np.diff(job, prepend=-1))
+        impossible = np.logical_or.reduceat(bound == -np.inf, jobs)
+        total = np.add.reduceat(np.maximum(bound, -_HUGE), jobs)
+        return np.where(impossible, -np.inf, self._point_gain(mode)[point, a] + self.model.discount * total)
+
+    def _point_gain(self, j: int) -> FloatArray:
+        """What each action earns at each point in a mode, [N, A]."""
+        if j not in self._gains:
+            self._gains[j] = np.asarray(self.points @ (self.model.reward if j == EXACT else self.gain(j)))
+        return self._gains[j]
+
+    def _cover(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf where nothing can be paid for."""
+        coarse = self.coarse(j, budget)
+        value = np.empty((len(line), self.model.n_actions))
+        for t in np.unique(coarse).tolist():
+            here = np.flatnonzero(coarse == t)
+            value[here] = self.of_rest(f, t, line[here])
+        for target, share in zip(f.target, f.share, strict=True):
+            some = np.flatnonzero(share[line] > 0)
+            value[some] += share[line[some], None] * self.at_points(j, target[line[some]], budget[some])
+        value[~self.allowed(cls, budget)] = -np.inf
+        return value.max(axis=1)
+
+    def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
+        """Bounds of a table on what no point covers, [n, A]."""
+        once, place = np.unique(line, return_inverse=True)
+        return np.asarray(f.rest[once] @ self.proof.table[t])[place.ravel()]
+
+    def _twins(self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds by exact entries of beliefs that are the same; what is impossible may rest only on entries before it."""
+        bound = np.full(len(line), np.inf)
+        some = np.flatnonzero(f.twin[line])
+        if some.size:
+            found = self.find(f.target[0][line[some]], EXACT, budget[some])
+            value = np.where(found >= 0, self.value[found].max(axis=1), np.inf)
+            value[(value == -np.inf) & (found >= entry[some])] = np.inf
+            bound[some] = value
+        return bound
+
+
+def lasting(model: CPOMDP) -> float:
+    """What 1 in each step adds up to: ``1/(1−γ)``, or N if the process is over after N steps from anywhere."""
+    most = most_steps(model, from_anywhere=True)
+    steps = min(most, 1 / (1 - model.discount)) if model.discount < 1 else most
+    if not np.isfinite(steps):
+        raise ProofError("with discount 1, proofs are for processes that end")
+    return max(float(steps), 1.0)
+
+
+def rounding_of_costs(model: CPOMDP) -> float:
+    """More than rounding does to a probability or a cost of a belief, relative."""
+    return 4 * (model.n_states + 8) * UNIT
+
+
+def growth_of_twins(model: CPOMDP) -> float:
+    """By what a budget must grow, at least, where one belief stands for its twin."""
+    return 1 + 4 * (TWIN + rounding_of_costs(model))

@@ -1,0 +1,178 @@
+"""Proofs of upper bounds: what solvers write is confirmed, and what is false is not."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rcpomdp as rc
+from proof_damages import DAMAGES, attack
+from random_cases import random_case
+from rcpomdp.io import proof_info
+
+
+def solved(name: str, solver: str = "arcs", epsilon: float = 1e-3, **parameters: Any) -> tuple[rc.CPOMDP, rc.Result]:
+    model = rc.problems.make(name, **parameters)
+    return model, rc.solve(model, solver, epsilon=epsilon, proof=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "solver", "epsilon"),
+    [
+        ("ce", "arcs", 1e-3),
+        ("ce", "cgcp", 1e-3),
+        ("ce", "sarsop", 1e-3),
+        ("tiger", "sarsop", 1e-3),
+        ("tiger", "cgcp", 0.01),
+        ("tiger", "arcs", 0.02),
+        ("tunnels", "arcs", 1e-3),
+        ("crs-4-4", "arcs", 0.02),
+        ("crs-4-4", "cgcp", 0.02),
+    ],
+)
+def test_what_a_solver_proves_is_confirmed(name: str, solver: str, epsilon: float) -> None:
+    model, result = solved(name, solver, epsilon)
+    assert result.proof is not None
+    found = rc.check_proof(model, result.proof)
+    assert found.confirmed and found.problem is None
+    assert found.upper == result.proof.upper == result.upper >= result.lower
+    assert result.gap <= 2 * epsilon
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_proof_is_below_what_a_policy_attains(seed: int) -> None:
+    model = random_case(seed).model
+    if model.discount == 0:
+        with pytest.raises(rc.InputError, match="discount is 0"):
+            rc.solve(model, proof=True)
+        return
+    result = rc.solve(model, epsilon=0.05, time_limit=1, proof=True)
+    assert result.proof is not None
+    found = rc.check_proof(model, result.proof)
+    assert found.confirmed
+    assert found.upper >= result.lower - 1e-9 * max(1.0, abs(result.lower))
+    if result.admissible:
+        assert found.upper > -math.inf
+
+
+INFEASIBLE = [("ce", {"budget": 4.0}), ("cheese-maze", {"budget": 0.1})]
+
+
+@pytest.mark.parametrize(("name", "parameters"), INFEASIBLE)
+def test_that_nothing_keeps_the_budget_is_proven(name: str, parameters: dict[str, Any]) -> None:
+    model, result = solved(name, **parameters)
+    assert result.status == "infeasible" and result.proof is not None
+    assert rc.check_proof(model, result.proof).upper == -math.inf
+    enough = rc.check_proof(model.with_budget(20.0), result.proof)
+    assert not enough.confirmed and enough.upper > -math.inf
+
+
+def test_a_policy_is_verified_with_its_proof() -> None:
+    model, result = solved("ce")
+    claims = result.claims(model)
+    found = rc.verify(model, result.policy, claims, proof=result.proof)
+    assert found.verified and found.proof is not None and found.proof.confirmed
+    too_low = rc.verify(model, result.policy, claims | {"upper": 10 - 1e-4, "lower": 9.0}, proof=result.proof)
+    assert not too_low.verified
+
+
+def test_no_bound_vouches_for_itself() -> None:
+    model, proof, attained = _proven("tiger")
+    for mode in range(-1, len(proof.weights)):
+        value = np.where((proof.entry_mode == mode)[:, None], proof.entry_value - 5.0, proof.entry_value)
+        found = rc.check_proof(model, proof._replace(entry_value=value))
+        assert found.upper >= attained and (found.excess > 1.0 or not (proof.entry_mode == mode).any())
+
+
+def test_the_inequality_that_fails_is_named() -> None:
+    model, result = solved("tunnels")
+    proof = result.proof
+    assert proof is not None
+    value = proof.entry_value.copy()
+    at = np.flatnonzero((proof.entry_point == 0) & (proof.entry_mode == -1))
+    value[at] -= 0.5
+    found = rc.check_proof(model, proof._replace(entry_value=value, upper=proof.upper - 0.5))
+    assert not found.confirmed
+    assert found.problem is not None and "at point 0 {" in found.problem and "with budget " in found.problem
+
+
+@pytest.mark.parametrize("where", ["fib_vectors", "exact_at"])
+def test_an_unsound_bound_of_a_solver_is_caught(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    model = rc.problems.make("tunnels")
+    honest = rc.solve(model)
+    if where == "fib_vectors":  # the start of every bound is too low
+        from rcpomdp.solvers.belief_graph import search
+
+        real = search.fib_vectors
+        monkeypatch.setattr(search, "fib_vectors", lambda of: real(of) - 0.9)
+    else:  # what the search says of beliefs with a budget is too low
+        from rcpomdp.solvers.proofs import evidence
+
+        known = evidence._OfBudgetSearch.exact_at
+        monkeypatch.setattr(evidence._OfBudgetSearch, "exact_at", lambda *of: known(*of) - 0.2)
+    proof = rc.solve(model, proof=True).proof
+    assert proof is not None
+    assert rc.check_proof(model, proof).upper >= honest.lower
+    lie = rc.check_proof(model, proof._replace(upper=honest.lower - 0.1))
+    assert not lie.confirmed and lie.problem is not None
+
+
+@pytest.mark.parametrize("kind", range(len(DAMAGES)), ids=lambda kind: DAMAGES[kind].__name__.strip("_"))
+@pytest.mark.parametrize("name", ["ce", "tunnels", "tiger"])
+def test_a_damaged_proof_is_not_believed(name: str, kind: int) -> None:
+    model, proof, attained = _proven(name)
+    for seed in range(4):
+        assert attack(model, proof, attained, 100 * kind + seed, kind) != "BELIEVED"
+
+
+_kept: dict[str, tuple[rc.CPOMDP, rc.Proof, float]] = {}
+
+
+def _proven(name: str) -> tuple[rc.CPOMDP, rc.Proof, float]:
+    if name not in _kept:
+        model, result = solved(name, epsilon=0.02)
+        assert result.proof is not None
+        _kept[name] = model, result.proof, result.lower
+    return _kept[name]
+
+
+def test_a_proof_is_saved_and_loaded(tmp_path: Path) -> None:
+    model, proof, _ = _proven("tunnels")
+    rc.save_proof(tmp_path / "bound.rcproof", proof, model, {"name": "tunnels", "parameters": {}})
+    again = rc.load_proof(tmp_path / "bound.rcproof", model)
+    for name, one, other in zip(proof._fields, proof, again, strict=True):
+        assert np.array_equal(one, other), name
+    assert proof_info(tmp_path / "bound.rcproof")["problem"] == {"name": "tunnels", "parameters": {}}
+    with pytest.raises(rc.ProofError, match="another model"):
+        rc.load_proof(tmp_path / "bound.rcproof", rc.problems.make("ce"))
+
+
+def test_a_damaged_file_is_refused_or_harmless(tmp_path: Path) -> None:
+    model, proof, attained = _proven("ce")
+    path = tmp_path / "bound.rcproof"
+    rc.save_proof(path, proof, model)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        bad = bytearray(whole)
+        for at in rng.integers(len(whole), size=int(rng.integers(1, 4))):
+            bad[at] = rng.integers(256)
+        path.write_bytes(bytes(bad[: len(bad) - int(rng.integers(2)) * int(rng.integers(len(bad)))]))
+        try:
+            found = rc.check_proof(model, rc.load_proof(path, model))
+        except rc.ProofError as error:
+            assert "\n" not in str(error)
+        else:
+            assert found.upper >= attained
+
+
+def test_solvers_without_proofs_say_so() -> None:
+    model = rc.problems.make("ce")
+    with pytest.raises(rc.InputError, match="no option 'proof'"):
+        rc.solve(model, "cpbvi", proof=True)
+    with pytest.raises(rc.InputError, match="proof"):
+        rc.solve(model, variant="paper", proof=True)
