@@ -36,6 +36,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parents[1] / "benchmarks"))
 import numpy as np
 
 from oracle import CLOSED, Array, Model, Search, draw
+from rcpomdp.experiments.run.warm import load_kernels
 
 SOLVERS: dict[str, dict[str, Any]] = {
     "arcs": {},
@@ -135,7 +136,7 @@ def examine(seed: int, seconds: float, nodes: int, each: int) -> list[Finding]:
             faults += [] if checked.verified else [f"not verified: {checked.problem}"]
         if name in ("cgcp", "cgcp-cl", "exp-gradient") or solver == "arcs k=1":
             faults += [f"wrong upper bound: {r.upper} below {expected}"] if r.upper < expected - room else []
-        closed = r.status == "infeasible" or r.upper - r.lower <= CLOSED * (1 + 1e-9)
+        closed = r.status == "infeasible" or bool(r.upper - r.lower <= CLOSED * (1 + 1e-9))
         found.append(Finding(seed, solver, *_kind(model), r.status, closed, tuple(faults)))
     return found
 
@@ -211,7 +212,8 @@ def main() -> None:
     seeds = range(given.first, given.first + given.models)
     findings: list[Finding] = []
     n = len(seeds)
-    with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(given.workers, context, initializer=load_kernels) as pool:
         for found in pool.map(examine, seeds, [given.seconds] * n, [given.nodes] * n, [given.each] * n):
             findings += found
             for finding in found:

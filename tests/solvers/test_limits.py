@@ -32,11 +32,11 @@ IDS = ["-".join([name, *map(str, options)]) for name, options in CASES]
 PROBLEMS = ("tiger", "crs-4-4", "hallway")
 
 
-def check_sound(model: rc.CPOMDP, result: Any) -> None:
+def check_sound(model: rc.CPOMDP, result: Any, epsilon: float = 1e-3) -> None:
     """The result is whole, and its bounds hold."""
     form.is_well_formed(model, result)
     known = enclosed_at_once(model)
-    truth.has_true_bounds(model, result, 1e-3, known._replace(known=-np.inf) if result.solver == "sarsop" else known)
+    truth.has_true_bounds(model, result, epsilon, known._replace(known=-np.inf) if result.solver == "sarsop" else known)
 
 
 class Looks:
@@ -61,6 +61,7 @@ class Looks:
 def test_when_a_look_at_the_clock_says_that_time_is_up_few_more_follow(
     name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    rc.solve(rc.problems.make("ce"), name, **options, time_limit=0.1)  # what is compiled is compiled
     monkeypatch.setattr(clock, "_GRACE", 0.0)
     monkeypatch.setattr(clock, "_MOST_WORK", 1e5)  # looks are no measure of how fast work is done
     for problem, before in itertools.product(PROBLEMS, (3, 60)):
@@ -106,8 +107,8 @@ def test_what_is_said_at_once_is_about_the_objective(objective: Any, monkeypatch
     monkeypatch.setattr(clock, "_GRACE", 0.0)
     early_one = rc.solve(model, "sarsop", objective=objective, time_limit=1e-9)
     assert early_one.objective == whole.objective
-    assert early_one.lower <= whole.lower
-    assert early_one.upper >= whole.upper
+    assert early_one.lower <= whole.lower + 1e-6
+    assert early_one.upper >= whole.upper - 1e-6
 
 
 def test_a_model_that_can_end_is_worth_no_less_than_nothing_at_once() -> None:
@@ -152,17 +153,20 @@ def test_limits_without_an_end_are_none(name: str) -> None:
     model = rc.problems.make("ce")
     result = rc.solve(model, name, time_limit=float("inf"), memory_limit=float("inf"), **options)
     assert result.seconds < AMPLE
-    check_sound(model, rc.solve(rc.problems.make("ce"), name, epsilon=float("inf"), time_limit=1.0))
+    check_sound(model, rc.solve(model, name, epsilon=float("inf"), time_limit=1.0), np.inf)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("scale", [1e-300, 1e155, 1e308])
+@pytest.mark.parametrize("scale", [5e-324, 1e155, 1e308])
 @pytest.mark.filterwarnings("error")
 def test_rewards_of_no_size_to_compute_with_are_refused(name: str, scale: float) -> None:
     model = rc.CPOMDP(
         transition=[[[1.0]]] * 2, observation=[[[1.0]]] * 2, reward=[[scale, 0.0]], cost=[[scale, 0.0]],
         initial_belief=[1.0], discount=0.5, budget=scale,
     )  # fmt: skip
+    if scale == 1e155 and name in ("arcs", "sarsop"):  # which solve no linear programs
+        assert rc.solve(model, name).upper >= scale
+        return
     with pytest.raises(rc.InputError, match="too large|too small"):
         rc.solve(model, name)
 
@@ -184,8 +188,8 @@ def test_dense_matrices_are_solved_as_sparse_ones_are() -> None:
 # Memory
 
 
-def test_a_policy_of_few_beliefs_keeps_to_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = rc.problems.make("tunnels")
+def test_a_policy_of_few_beliefs_keeps_to_the_memory_limit() -> None:
+    model = rc.problems.make("ce", discount=0.5)
     few = few_beliefs(model, 1e9, lambda: False)
     assert isinstance(few, FewBeliefs)
     few.sweep()
@@ -202,7 +206,6 @@ def test_a_policy_that_acts_without_room_follows_the_plan_it_has() -> None:
     used = search.memory_limit = search.memory  # not a byte more
     runs = rc.simulate(model, result.policy, runs=30, steps=40)
     assert search.memory <= used * 1.01
-    assert (runs.outcome.violation < 0).all() if runs.outcome.violation.dtype.kind == "i" else True
     assert runs.summary()["violation_rate"]["mean"] == 0.0
 
 
@@ -256,3 +259,13 @@ def test_solvers_do_not_declare_nonsense(said: dict[str, Any]) -> None:
     bad: Callable[..., Any] = declare()
     with pytest.raises(rc.InputError, match="is a function"):
         bad(3)
+
+
+def test_small_rewards_are_told_as_they_are() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0]]] * 2, observation=[[[1.0]]] * 2, reward=[[1e-250, 0.0]], cost=[[1e-250, 0.0]],
+        initial_belief=[1.0], discount=0.5, budget=1.0,
+    )  # fmt: skip
+    result = rc.solve(model, "sarsop")
+    assert result.reward == pytest.approx(2e-250)
+    assert result.cost == pytest.approx([2e-250])

@@ -21,6 +21,7 @@ from ..model.endings import adding_up, before_the_end
 
 _SWEEPS = 1000
 _ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
+_SHARE = 1e-8  # of the largest cost, where that is hardly more
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 0.1  # share of entries from which on a matrix is not sparse
 
@@ -52,7 +53,8 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
             if (gain[row] >= 0).all():
                 paid = gain[row, :, a] > 0
                 reached = _reaches(transition, paid) if gamma > 0 else paid  # without a future only this step counts
-                vectors[a, row] = np.where(reached, np.maximum(vectors[a, row], _ABOVE_ZERO), 0.0)
+                above_zero = min(_ABOVE_ZERO, _SHARE * float(gain[row].max()))
+                vectors[a, row] = np.where(reached, np.maximum(vectors[a, row], above_zero), 0.0)
         excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
         terms = int(np.diff(transition.indptr).max()) + 4
         rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check

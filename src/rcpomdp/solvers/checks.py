@@ -11,7 +11,9 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 
-_LARGEST = 1e100  # of a total, and the inverse of the least one that is no rounding
+_LARGEST = 1e302  # of a total: some are multiplied by a million
+LARGEST_OF_PROGRAMS = 1e100  # the same for linear programs
+_LEAST = 1e-305  # below are numbers with fewer digits
 
 
 def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, progress: Any) -> None:
@@ -35,13 +37,13 @@ def check_k(k: Any) -> None:
         raise InputError(f"k must be a whole number of at least 1, or inf for every history, not {short(k)}")
 
 
-def check_totals(model: CPOMDP) -> None:
+def check_totals(model: CPOMDP, most: float = _LARGEST) -> None:
     """Refuse rewards and costs whose discounted totals are beyond what can be added up and compared."""
     largest = np.array([np.abs(model.reward).max(), *model.cost.max(axis=(1, 2))])  # [1 + K]
     with np.errstate(over="ignore"):
-        if not (largest / model.fade < _LARGEST).all():
+        if not (largest / model.fade < most).all():
             raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
-    if ((largest > 0) & (largest < 1 / _LARGEST)).any():
+    if ((largest > 0) & (largest < _LEAST)).any():
         raise InputError("rewards or costs are too small: count them in another unit, in which the largest is near 1")
 
 

@@ -52,6 +52,7 @@ _SHARE = 0.5  # of a time limit
 _ADDED_UP = 1e-10  # share of a budget that rounding may add up to where nothing is discounted
 _LEAST_SHARE = 1e-6  # of such a budget that a step costs; levels are too coarse for less
 _ROUNDING = 0.1  # share of the tolerance that is for rounding
+_SOME = 10  # sweeps of the next grid that there must be time for
 _BLINK = 0.05  # seconds between points of the trace
 _MOST_COSTS = 2  # budgets that a grid can have; with more it is too coarse
 
@@ -377,7 +378,9 @@ def _iterate(
             return TIME_LIMIT
         if clock.time_limit is not None and clock.elapsed > _SHARE * clock.time_limit:
             return STALLED
+        began = clock.now()
         change = few.sweep()
+        has_time = clock.left is None or _SOME * _FINER * (clock.now() - began) <= clock.left
         point = _point(few, clock.seconds, trace[-1])
         if point.seconds - trace[-1].seconds > _BLINK or point.upper - point.lower <= epsilon:
             trace.append(point)
@@ -385,7 +388,7 @@ def _iterate(
                 progress(point)
         gap = few.upper - few.lower
         settled = change / few.model.fade <= _SETTLED * gap or change == 0.0
-        if settled and (gap <= 2 * few.slack or not few.refine(memory_limit)):
+        if settled and (gap <= 2 * few.slack or not has_time or not few.refine(memory_limit)):
             return STALLED
     return OPTIMAL
 

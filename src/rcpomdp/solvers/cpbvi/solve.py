@@ -34,7 +34,7 @@ from ...bounds.blind import blind_vectors
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..checks import check_common, check_totals, check_whole
+from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..policy_value import worth
@@ -142,7 +142,7 @@ def _run(
 ) -> Result:
     check_whole(options.beliefs, "beliefs", 1)
     check_whole(options.iterations, "iterations", 1)
-    check_totals(model)
+    check_totals(model, LARGEST_OF_PROGRAMS)
     budget = options.budget(model)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     clock = Clock(time_limit).watch()
