@@ -58,7 +58,7 @@ class PlanSetPolicy:
 
     With guides, the action at (b, d) is that of the guide with the largest α·b, if after every observation some plan
     has ``w ≤ d'`` at the new belief; else it is that of the best plan with ``w ≤ d``. The budget is kept all the same,
-    as there always is a plan to change to (Theorem 22). What the start promises is then what the plans alone earn.
+    as there always is a plan to change to (Theorem 26). What the start promises is then what the plans alone earn.
 
     The budget is that of `model`. From a start that costs more than that, the best plan within it is taken at once.
 

@@ -167,7 +167,10 @@ class OverSupports:
         return np.asarray(move[np.ix_(self._states[i], after)] * see[after, o])
 
     def told(self, result: Result) -> Result:
-        """A result for the new model, told of the original: its controller minds what may be done at each support."""
+        """A result for the new model, told of the original: its controller minds what may be done at each support.
+
+        What is needed of a cost beside budgets of nothing may be more than what is needed of it alone.
+        """
         policy = result.policy
         assert isinstance(policy, ControllerPolicy)  # a search by belief plans ends with one
         number, queue = {(policy.start, 0): 0}, deque([(policy.start, 0)])
@@ -185,7 +188,8 @@ class OverSupports:
                     queue.append(pair)
                 row[o] = number[pair]
             successors.append(row)
-        return replace(result, policy=ControllerPolicy(self._original, actions, np.array(successors)))
+        needed = None if result.needed is None else np.zeros_like(result.needed)
+        return replace(result, policy=ControllerPolicy(self._original, actions, np.array(successors)), needed=needed)
 
 
 def _assembled(blocks: list[tuple[int, int, FloatArray]], size: int) -> sp.csr_array[np.float64]:
