@@ -223,31 +223,21 @@ def _by_all_means(
         if found is not None and is_final:
             return found
     switches = switches or ArcsSwitches()
-<<<<<<< HEAD
     try:
         with clock.setting_up_again():
             supports = over_supports(model) if act_time is None and not hopeless and not plain else None
-        if supports is None or not supports.possible:
-            hopeless = hopeless or supports is not None
-            return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
-        told = supports.model()
-        result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
-        return result if found is not None and result.policy is found.policy else supports.told(result)
+        if supports is not None and supports.possible:
+            told = supports.model()
+            result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
+            if result.status != INFEASIBLE:
+                return result if found is not None and result.policy is found.policy else supports.told(result)
+        # What is needed of each cost alone is to be told of the model itself.
+        hopeless = hopeless or supports is not None
+        return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
     except TimeUpError:
         if found is None:
             raise
         return replace(found, status=TIME_LIMIT)
-=======
-    supports = over_supports(model) if act_time is None and not hopeless else None
-    if supports is not None and supports.possible:
-        told = supports.model()
-        result = _by_search(told, switches, epsilon, clock, memory_limit, seed, progress, None, found, False)
-        if result.status != INFEASIBLE:
-            return result if found is not None and result.policy is found.policy else supports.told(result)
-    # What is needed of each cost alone is to be told of the model itself.
-    hopeless = hopeless or supports is not None
-    return _by_search(model, switches, epsilon, clock, memory_limit, seed, progress, act_time, found, hopeless)
->>>>>>> kinds
 
 
 def _by_search(
