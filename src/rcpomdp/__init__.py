@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from .verification import Proof as Proof
     from .verification import ProofCheck as ProofCheck
     from .verification import Verification as Verification
-    from .verification import check_proof as check_proof
     from .verification import verify as verify
+    from .verification.proof_check import check_proof as check_proof
     from .views.explorer import Explanation as Explanation
     from .views.explorer import explain as explain
     from .views.explorer import explore as explore
