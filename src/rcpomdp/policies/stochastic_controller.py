@@ -140,7 +140,7 @@ class StochasticControllerPolicy:
         return int(self.actions[state.node])
 
     def update(self, state: StochasticState, observation: int) -> StochasticState:
-        """The node that follows, drawn if it is by lot."""
+        """The node that follows, drawn if it is random."""
         return self._at(int(self.successors[state.node, observation]), state.step + 1, state.key)
 
     def __repr__(self) -> str:

@@ -116,7 +116,7 @@ def verification(shown: Verification) -> str:
         told = f"{expected}{_no_more(most)}".removeprefix(", ")
         if told:
             rows.append((which, told))
-    rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    rows.append(("beliefs checked", f"{shown.beliefs:,}"))
     if shown.unchecked:
         rows.append(("not checked", ", ".join(shown.unchecked)))
     if shown.note is not None:
