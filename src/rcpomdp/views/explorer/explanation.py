@@ -17,6 +17,7 @@ from ...model.beliefs import Belief
 from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
+from .. import notebook
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
 from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
@@ -112,6 +113,9 @@ class Explanation:
             seen = ", ".join(f"{m.observations[o]} {p:.4g}" for o, p in self.observations)
             lines.append(f"next     {seen}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return notebook.explanation(str(self), [(str(self.model.states[s]), p) for s, p in self._likely()])
 
     def _costs(self) -> str:
         words = ""
