@@ -139,3 +139,19 @@ def test_every_policy_shows_itself(ce: rc.CPOMDP) -> None:
 
 def test_a_table_with_a_header() -> None:
     assert words(notebook.table("t", [("a", 1)], ("name", "n"))) == ["t", "name", "n", "a", "1"]
+
+
+def test_a_page_without_a_path_is_shown_in_its_cell(ce: rc.CPOMDP) -> None:
+    shown = rc.explore(rc.policies.blind(ce, 0), ce)
+    assert shown.nodes == [4]
+    assert repr(shown).startswith("a page of 4 nodes")
+    cell = shown._repr_html_()
+    assert cell.startswith('<iframe sandbox="allow-scripts"')
+    assert cell.count("<") == 2  # the page itself is escaped
+
+
+def test_an_explanation_shows_its_belief_as_bars(ce: rc.CPOMDP) -> None:
+    told = rc.explain(rc.policies.blind(ce, "tunnel-A"), ce, ["looks-rocky"])
+    html = told._repr_html_()
+    assert "width:80.0%" in html
+    assert "SELF-DESTRUCTION" in html

@@ -127,10 +127,12 @@ def model(problem: str, param: list[str] | None, budget: list[str] | None, costs
 
 
 def drawing(problem: str, model: CPOMDP) -> Drawing | None:
-    """The drawing of a problem's model; one from a model file has none."""
+    """The drawing of a problem's model; of one that has none, or is from a file, its cells, if states are called so."""
     from ..io.model_file import is_model_file
+    from ..views.grid import grid_drawing
 
-    return None if is_model_file(problem) else problems.get(problem).draw(model)
+    own = None if is_model_file(problem) else problems.get(problem).draw(model)
+    return grid_drawing(model) if own is None else own
 
 
 def model_of_file(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..verification import Verification
 
 _LONG, _SHOWN = 24, 12  # names in a list from which on it is cut, and those that are left
+_LEAST_GAP = 1e-6  # below it a gap is rounding, which no two machines have alike
 PIPE_WIDTH = 160  # where stdout is no terminal, tables are not squeezed into 80 columns
 
 
@@ -252,8 +253,17 @@ def verification_table(found: Verification, model: CPOMDP) -> Table:
     for name, cost in [key for key in claims if key[0] in STATEMENTS and key[0] != "budget"]:
         which = "" if cost is None or model.n_costs == 1 else f"{model.costs[cost]}, "
         add(name, "", "", cost, which + claim_title(name))
-    table.add_row("beliefs walked", text(found.beliefs))
+        if name == "upper" and (gap := _gap(found)) is not None:
+            table.add_row("gap", "", f"{gap:.3g}" if gap >= _LEAST_GAP else f"< {_LEAST_GAP:g}")
+    table.add_row("beliefs checked", text(found.beliefs))
     return table
+
+
+def _gap(found: Verification) -> float | None:
+    """Upper minus lower bound, if both are claimed."""
+    bounds = {check.claim: check.claimed for check in found.checks if check.claim in ("lower", "upper")}
+    numbers = all(isinstance(bounds.get(side), int | float) for side in ("lower", "upper"))
+    return bounds["upper"] - bounds["lower"] if numbers else None
 
 
 def claim_title(name: str) -> str:

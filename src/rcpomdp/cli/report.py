@@ -18,7 +18,7 @@ def _report(
     store: Annotated[str, typer.Option(metavar="FILE", help="Where runs are kept.")] = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Write one page with every table and plot of a store, to be read without a net and to be printed."""
+    """Write one page with every table and plot of a store, to be read offline and to be printed."""
     from ..experiments.report.selection import select, suites
     from ..io.atomic import check_writable, whole_file
 

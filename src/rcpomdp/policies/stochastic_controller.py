@@ -140,7 +140,7 @@ class StochasticControllerPolicy:
         return int(self.actions[state.node])
 
     def update(self, state: StochasticState, observation: int) -> StochasticState:
-        """The node that follows, drawn if it is by lot."""
+        """The node that follows, drawn if it is random."""
         follower = self.successors[state.node, observed(observation, self.successors.shape[1])]
         return self._at(int(follower), state.step + 1, state.key)
 

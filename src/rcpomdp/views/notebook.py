@@ -116,7 +116,7 @@ def verification(shown: Verification) -> str:
         told = f"{expected}{_no_more(most)}".removeprefix(", ")
         if told:
             rows.append((which, told))
-    rows.append(("beliefs walked", f"{shown.beliefs:,}"))
+    rows.append(("beliefs checked", f"{shown.beliefs:,}"))
     if shown.unchecked:
         rows.append(("not checked", ", ".join(shown.unchecked)))
     if shown.note is not None:
@@ -131,6 +131,27 @@ def evaluation(shown: Evaluation) -> str:
     which = ["cost"] if len(shown.cost) == 1 else [f"cost {k + 1}" for k in range(len(shown.cost))]
     rows = [("reward", f"{shown.reward:.9g}"), *((n, f"{c:.9g}") for n, c in zip(which, shown.cost, strict=True))]
     return table(f"Expected totals, ± {shown.error:.2g}", rows)
+
+
+def explanation(words: str, belief: Sequence[tuple[str, float]]) -> str:
+    """A place of a policy: its belief as bars, and the words on it.
+
+    >>> "width:50.0%" in explanation("at the start", [("left", 0.5), ("right", 0.5)])
+    True
+    """
+    bars = "".join(
+        f'<tr><th style="{_NAME}">{escape(_short(state))}</th>'
+        f'<td style="{_CELL};width:12em"><div style="background:currentColor;opacity:0.4;height:0.8em;'
+        f'width:{100 * p:.1f}%"></div></td><td style="{_CELL}">{p:.4g}</td></tr>'
+        for state, p in belief[:_SHOWN]
+    )
+    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{escape(words)}</pre></div>'
+
+
+def inline_page(html: str, height: int) -> str:
+    """A whole page inside a cell, apart from the notebook: its script sees nothing of it."""
+    box = f"width:100%;height:{height}px;border:1px solid;border-radius:4px"
+    return f'<iframe sandbox="allow-scripts" style="{box}" srcdoc="{escape(html)}"></iframe>'
 
 
 def _some(labels: Sequence[Any]) -> str:

@@ -145,3 +145,15 @@ def test_a_policy_of_ones_own_is_explained_too() -> None:
 def test_histories_that_cannot_be_are_named(cave: rc.CPOMDP, history: list, draw: int | None, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         rc.explain(rc.policies.blind(cave, "tunnel-A"), cave, history, draw=draw)
+
+
+def test_states_that_have_parts_are_told_part_by_part() -> None:
+    model = rc.problems.make("crs-4-4")
+    told = rc.explain(rc.policies.blind(model, "north"), model)
+    states, rocks = told.summary()["belief"], told.summary()["marginals"]
+    assert f"\nparts    {next(iter(rocks[0]))}; " in str(told)
+    assert [sum(part.values()) for part in rocks] == pytest.approx([1.0] * 4)
+    good = sum(row["probability"] for row in states if row["state"].split()[1] == "good")
+    assert rocks[1]["good"] == pytest.approx(good)
+    tiger = rc.problems.make("tiger")
+    assert "parts" not in str(rc.explain(rc.policies.blind(tiger, "listen"), tiger))

@@ -3,7 +3,7 @@
 With F above the reward (the fast informed bound), G_k below cost k (the same of −C_k) and B below the reward (one
 action for ever), an action a at belief b, whatever is done afterwards, earns
 
-    at least  ``R(b, a) + γ Σ_o p(o) max_a' B_a'·b_o``                           by some policy, its budget aside
+    at least  ``R(b, a) + γ Σ_o p(o) max_a' B_a'·b_o``                           by some policy, whatever it spends
     at most   ``R(b, a) + γ Σ_o p(o) max_a' F_a'·b_o``                           by any
     at most   ``R(b, a) + γ Σ_o p(o) max {F_a'·b_o : C(b, a) + γ G_a'·b_o ≤ d}`` by any that keeps what is left, d
 
@@ -44,7 +44,7 @@ class Alternative(NamedTuple):
     """Proven bounds on taking an action at a belief, whatever is done afterwards."""
 
     action: int
-    reward_lo: float  # some policy earns this much, its budget aside
+    reward_lo: float  # some policy earns this much, whatever it spends
     reward_hi: float  # none earns more
     cost: FloatArray  # [K] C(b, a)
     cost_lo: FloatArray  # [K] none spends less

@@ -17,7 +17,9 @@ from ...model.beliefs import Belief
 from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
+from .. import notebook
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
+from .parts import in_words, marginals
 from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
 
@@ -57,6 +59,7 @@ class Explanation:
             "randomised": self.seed is not None,
             "about": "the policy" if self.seed is None else f"one draw (seed {self.seed}) of a randomised policy",
             "belief": [{"state": str(m.states[s]), "probability": p} for s, p in self._likely()],
+            "marginals": self._marginals(),
             "action": None if self.action is None else str(m.actions[self.action]),
             "costs": [str(name) for name in m.costs],
             "budget": [finite(limit) for limit in m.budget],
@@ -94,6 +97,8 @@ class Explanation:
             f"action   {'none: the process has ended' if self.action is None else m.actions[self.action]}",
             f"to come  reward {_between(*self.reward)}{self._costs()}",
         ]
+        if len(states) > 1 and (parts := self._marginals()):
+            lines.insert(2, f"parts    {in_words(parts)}")
         if self.seed is not None:
             lines.insert(
                 1,
@@ -113,12 +118,19 @@ class Explanation:
             lines.append(f"next     {seen}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        return notebook.explanation(str(self), [(str(self.model.states[s]), p) for s, p in self._likely()])
+
     def _costs(self) -> str:
         words = ""
         for k, name in enumerate(self.model.costs):
             left = "no limit" if np.isinf(self.left[k]) else f"{self.left[k]:.6g} left"
             words += f"; {name} {_between(*self.cost[k].tolist(), unit=0.0)}, with {left}"
         return words
+
+    def _marginals(self) -> list[dict[str, float]]:
+        """Of the parts that states have; none if they have none."""
+        return marginals((self.model.states[s], p) for s, p in self._likely())
 
     def _likely(self) -> list[tuple[int, float]]:
         """The states of the belief, the likeliest first."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ...io.atomic import check_writable, whole_file
 from ...model import CPOMDP
 from ...policies import Policy
+from .. import notebook
 from ..drawing import Drawing
 from .page import MOST_NODES, Side, page
+
+_HEIGHT = 720  # pixels of a notebook's cell
 
 
 class Written(NamedTuple):
@@ -21,23 +24,67 @@ class Written(NamedTuple):
     bytes: int
 
 
+class Shown(NamedTuple):
+    """A page that a notebook shows in its cell."""
+
+    html: str
+    nodes: list[int]  # explored, of each policy
+    complete: bool  # nothing was left unexplored
+    randomised: list[bool]  # which of the policies draw lots, so that the page shows one draw of them
+
+    def __repr__(self) -> str:
+        explored = " and ".join(f"{count:,}" for count in self.nodes)
+        return f"a page of {explored} nodes, which a notebook shows; give a path to write it"
+
+    def _repr_html_(self) -> str:
+        return notebook.inline_page(self.html, _HEIGHT)
+
+
+@overload
 def explore(
     policy: Policy[Any] | Side,
     model: CPOMDP,
     path: str | os.PathLike[str],
+    compare: Policy[Any] | Side | None = ...,
+    drawing: Drawing | None = ...,
+    *,
+    most_nodes: int = ...,
+    most_steps: int | None = ...,
+    seed: int = ...,
+) -> Written: ...
+
+
+@overload
+def explore(
+    policy: Policy[Any] | Side,
+    model: CPOMDP,
+    path: None = None,
+    compare: Policy[Any] | Side | None = ...,
+    drawing: Drawing | None = ...,
+    *,
+    most_nodes: int = ...,
+    most_steps: int | None = ...,
+    seed: int = ...,
+) -> Shown: ...
+
+
+def explore(
+    policy: Policy[Any] | Side,
+    model: CPOMDP,
+    path: str | os.PathLike[str] | None = None,
     compare: Policy[Any] | Side | None = None,
     drawing: Drawing | None = None,
     *,
     most_nodes: int = MOST_NODES,
     most_steps: int | None = None,
     seed: int = 0,
-) -> Written:
-    """Write a policy, or two side by side, as one HTML page to click through.
+) -> Written | Shown:
+    """Write a policy, or two side by side, as one HTML page to click through; a notebook shows it in its cell.
 
     Parameters
     ----------
     policy, compare : policies of the model; as ``Side(title, policy)`` with a title of their own
-    path : of the page, which takes the place of what is there
+    path : of the page, which takes the place of what is there; without one the page is returned, for a notebook
     drawing : how the model is drawn, as ``problems.get(name).draw(model)`` tells; without one beliefs are bars
     most_nodes, most_steps : where to stop exploring each policy
     seed : of policies that draw at random, of which the page shows one draw
@@ -52,11 +99,14 @@ def explore(
     >>> written.nodes, written.complete
     ([4], True)
     """
-    check_writable(path)
+    if path is not None:
+        check_writable(path)
     given = [policy] if compare is None else [policy, compare]
     names = ["policy"] if compare is None else ["policy", "compared with"]
     sides = [one if isinstance(one, Side) else Side(name, one) for name, one in zip(names, given, strict=True)]
     made = page(model, sides, drawing, most_nodes, most_steps, seed)
+    if path is None:
+        return Shown(made.html, made.nodes, made.complete, made.randomised)
     content = made.html.encode()
     with whole_file(path) as file:
         file.write(content)

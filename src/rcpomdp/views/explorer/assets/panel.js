@@ -66,11 +66,11 @@ function table(place, node) {
   const cells = (row) => [
     h("th", { scope: "row" }, MODEL.actions[row.action]),
     h("td", { "data-label": K ? "Reward in budget" : "Reward" }, row.most === null ? "–" : `≤ ${shown(row.most)}`),
-    h("td", { "data-label": "Budget aside", class: "muted" }, range([row.low, row.high])),
+    h("td", { "data-label": "Without budget", class: "muted" }, range([row.low, row.high])),
     ...row.costs.map((c, k) => h("td", { "data-label": MODEL.costs[k] }, `≥ ${shown(c)}`)),
     h("td", { class: "why" }, h("span", { class: `verdict ${row.verdict}` }, verdictWords(row, place)), h("small", {}, reason(row, place, node))),
   ];
-  const head = ["Action", K ? "Reward in budget" : "Reward", "Budget aside", ...MODEL.costs, "Why not"];
+  const head = ["Action", K ? "Reward in budget" : "Reward", "Without budget", ...MODEL.costs, "Why not"];
   return h("table", { class: "actions" },
     h("caption", { class: "hidden" }, "All actions, with proven bounds on reward and cost"),
     h("thead", {}, h("tr", {}, head.map((title) => h("th", { scope: "col" }, title)))),
