@@ -41,7 +41,7 @@ LAYERS = {
     "kernels": {"_types"},
     "lp": {"_types"},
     "_live": {"kernels"},
-    "views.notebook": set(),  # what it shows, it names for type checkers alone: so models and results can use it
+    "views.notebook": {"_plain_text"},  # what it shows, it names for type checkers alone: models and results use it
     "model": BASE | {"kernels", "views.notebook"},
     "bounds": ON_MODELS,
     "views.drawing": BASE | {"model"},  # shapes, of which problems make their maps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 
@@ -25,3 +26,12 @@ def printable_lines(text: str) -> str:
     True
     """
     return "\n".join(map(printable, text.split("\n")))
+
+
+def in_html(text: str) -> str:
+    r"""A text within a page.
+
+    >>> in_html("<b>\x07") == "&lt;b&gt;" + chr(92) + "x07"
+    True
+    """
+    return escape(printable_lines(text))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from .._plain_text import in_html
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -33,7 +34,7 @@ def table(title: str, rows: Iterable[Sequence[Any]], header: Sequence[Any] = ())
     >>> table("a < b", [("states", 2)])
     '<div><b>a &lt; b</b><table ...><tr><th ...>states</th><td ...>2</td></tr></table></div>'
     """
-    parts = [f'<div><b>{escape(title)}</b><table style="{_TABLE}">']
+    parts = [f'<div><b>{in_html(title)}</b><table style="{_TABLE}">']
     if header:
         parts.append("<tr>" + "".join(f'<th style="{_CELL}">{_text(cell)}</th>' for cell in header) + "</tr>")
     for name, *cells in rows:
@@ -177,4 +178,4 @@ def _estimate(estimate: Estimate | Spread) -> str:
 
 
 def _text(value: Any) -> str:
-    return escape(str(value))
+    return in_html(str(value))

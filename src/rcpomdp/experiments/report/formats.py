@@ -10,7 +10,6 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
-from html import escape
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ..._console import PlainConsole
+from ..._plain_text import in_html
 from ..run.record import Record
 from .marks import BEST, KEEPING, VIOLATING
 from .tables import Column, Entry, Table, data, table
@@ -102,7 +102,7 @@ def html(shown: Table) -> str:
     over = any(column.over for column in shown.columns)
     lines = ["<table>"]
     if shown.title:
-        lines.append(f"<caption>{escape(shown.title)}</caption>")
+        lines.append(f"<caption>{in_html(shown.title)}</caption>")
     lines.append("<thead>")
     if over:
         lines.append(f"<tr>{''.join(_html_over(shown.columns))}</tr>")
@@ -116,7 +116,7 @@ def html(shown: Table) -> str:
             lines.append(f"<tr>{''.join(parts)}</tr>")
         lines.append("</tbody>")
     lines.append("</table>")
-    lines += [f'<p class="note">{escape(note)}</p>' for note in legend(shown)]
+    lines += [f'<p class="note">{in_html(note)}</p>' for note in legend(shown)]
     return "\n".join(lines) + "\n"
 
 
@@ -181,7 +181,7 @@ def _html_over(columns: Sequence[Column]) -> list[str]:
     for key, same in groupby(columns, key=lambda column: column.over):
         own = list(same)
         if key:
-            parts.append(f'<th colspan="{len(own)}" scope="colgroup">{escape(key)}</th>')
+            parts.append(f'<th colspan="{len(own)}" scope="colgroup">{in_html(key)}</th>')
         else:
             parts += [_html_title(column, ' rowspan="2"') for column in own]
     return parts
@@ -189,16 +189,16 @@ def _html_over(columns: Sequence[Column]) -> list[str]:
 
 def _html_title(column: Column, extra: str = "") -> str:
     kind = ' class="number"' if column.number else ""
-    return f'<th scope="col"{kind}{extra}>{escape(column.title)}</th>'
+    return f'<th scope="col"{kind}{extra}>{in_html(column.title)}</th>'
 
 
 def _html_entry(column: Column, entry: Entry, rows: int) -> str:
     if column.once:
-        return f'<th scope="rowgroup" rowspan="{rows}">{escape(entry.text)}</th>'
+        return f'<th scope="rowgroup" rowspan="{rows}">{in_html(entry.text)}</th>'
     names = " ".join(filter(None, ("number" if column.number else "", entry.mark)))
     sign = f"<sup>{_SIGN[entry.mark]}</sup>" if entry.mark in _SIGN else ""
     kind = f' class="{names}"' if names else ""
-    return f"<td{kind}>{escape(entry.text)}{sign}</td>"
+    return f"<td{kind}>{in_html(entry.text)}{sign}</td>"
 
 
 def _latex_legend(shown: Table) -> list[str]:

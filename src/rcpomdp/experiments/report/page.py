@@ -10,10 +10,10 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from html import escape
 from importlib import resources
 from typing import Any
 
+from ..._plain_text import in_html
 from .. import suites
 from ..run.record import Record
 from . import formats, tables
@@ -118,9 +118,9 @@ def _overview(records: Sequence[Record], by_suite: dict[str, list[Record]]) -> l
         f"{len(records):,} solves in {_plural(len(by_suite), 'suite')} and {runs:,} simulated runs, {period}: "
         f"{_duration(spent)} of computation. {_plural(lost, 'solve').capitalize()} failed."
     )
-    links = [f'<li><a href="#{slug(name)}">{escape(name)}</a>: {escape(_summary(name))}</li>' for name in by_suite]
+    links = [f'<li><a href="#{slug(name)}">{in_html(name)}</a>: {in_html(_summary(name))}</li>' for name in by_suite]
     return [
-        f"<p>{escape(words)}</p>",
+        f"<p>{in_html(words)}</p>",
         '<nav aria-label="Contents">',
         "<ul>",
         *links,
@@ -135,9 +135,9 @@ def _suite(name: str, records: list[Record], store: str) -> list[str]:
     shown = tables.table(records, title=f"Results of {name}")
     lines = [
         f'<section id="{slug(name)}">',
-        f"<h2>{escape(name)}</h2>",
-        f"<p>{escape(_sentence(name, records))}</p>",
-        f'<div class="scroll" role="region" tabindex="0" aria-label="Table of {escape(name)}">',
+        f"<h2>{in_html(name)}</h2>",
+        f"<p>{in_html(_sentence(name, records))}</p>",
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Table of {in_html(name)}">',
         formats.html(shown).rstrip(),
         "</div>",
     ]
@@ -145,18 +145,18 @@ def _suite(name: str, records: list[Record], store: str) -> list[str]:
         lines += _figure(replace(plot, name=f"{slug(name)}-{plot.name}"), f"{name}, figure {number}")
     told = commands(name, records, store)
     if told:
-        lines += ["<h3>To reproduce it</h3>", f"<pre><code>{escape(chr(10).join(told))}</code></pre>"]
+        lines += ["<h3>To reproduce it</h3>", f"<pre><code>{in_html(chr(10).join(told))}</code></pre>"]
     return [*lines, "</section>"]
 
 
 def _figure(plot: Plot, number: str) -> list[str]:
     return [
         "<figure>",
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(plot.title)}">',
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{in_html(plot.title)}">',
         inline_svg(plot).rstrip(),
         "</div>",
-        f"<figcaption><b>{escape(plot.title)}.</b> {escape(plot.caption)}",
-        f"<small>({escape(number)})</small></figcaption>",
+        f"<figcaption><b>{in_html(plot.title)}.</b> {in_html(plot.caption)}",
+        f"<small>({in_html(number)})</small></figcaption>",
         "</figure>",
     ]
 
@@ -180,9 +180,9 @@ def _circumstances(records: Sequence[Record]) -> list[str]:
     return [
         '<section id="circumstances">',
         "<h2>Settings, versions and machine</h2>",
-        *(f"<p>Versions: {escape(text)}.</p>" for text in versions),
-        *(f"<p>Machine: {escape(text)}.</p>" for text in machines),
-        f"<p>The first solve began at {escape(first)}, the last run ended at {escape(last)}.</p>",
+        *(f"<p>Versions: {in_html(text)}.</p>" for text in versions),
+        *(f"<p>Machine: {in_html(text)}.</p>" for text in machines),
+        f"<p>The first solve began at {in_html(first)}, the last run ended at {in_html(last)}.</p>",
         '<div class="scroll" role="region" tabindex="0" aria-label="Settings">',
         "<table>",
         "<caption>What was asked of each algorithm</caption>",
@@ -226,7 +226,7 @@ def _pairs(values: dict[str, Any]) -> str:
 
 def _row(cells: Iterable[str], kind: str = "td") -> str:
     scope = ' scope="col"' if kind == "th" else ""
-    return f"<tr>{''.join(f'<{kind}{scope}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{kind}{scope}>{in_html(cell)}</{kind}>' for cell in cells)}</tr>"
 
 
 def _duration(seconds: float) -> str:

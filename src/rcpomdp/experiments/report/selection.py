@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..._plain_text import printable
 from ...errors import InputError, did_you_mean
 from ..run.record import Record
 from ..run.store import RunStore
+
+_NAMES = ("suite", "title", "algorithm", "problem", "solver")
 
 
 def select(path: str, suite: str | None = None) -> list[Record]:
@@ -18,7 +23,13 @@ def select(path: str, suite: str | None = None) -> list[Record]:
         raise InputError(
             f"store {path!r} has no records of suite {suite!r}{did_you_mean(suite, known)} (it has: {', '.join(known)})"
         )
-    return [record for record in records if suite in (None, record.cell.suite)]
+    return [_named(record) for record in records if suite in (None, record.cell.suite)]
+
+
+def _named(record: Record) -> Record:
+    """The record with names that are printable, whoever wrote the store."""
+    labels = {name: printable(getattr(record.cell, name)) for name in _NAMES}
+    return replace(record, cell=replace(record.cell, **labels))
 
 
 def suites(records: list[Record]) -> list[str]:

@@ -12,7 +12,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from ... import __version__, tolerance
 from ..._json_values import finite
+from ..._plain_text import in_html, printable
 from ..._types import FloatArray
 from ...errors import InputError
 from ...model import CPOMDP
@@ -134,9 +134,9 @@ def _html(title: str, data: dict[str, Any]) -> str:
         return (assets / name).read_text(encoding="utf-8")
 
     # No "<" survives in the data, so that no label can close the script it stands in.
-    inline = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    inline = json.dumps(printable(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {
-        "TITLE": escape(title),
+        "TITLE": in_html(title),
         "STYLE": _colours() + read("page.css"),
         "SCRIPT": "\n".join(read(name) for name in _SCRIPTS),
         "DATA": inline,

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 from zlib import crc32
 
@@ -21,6 +20,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
+
+from ...._plain_text import in_html
 
 INK, FAINT, PAPER, DANGER = "#24292f", "#8b9199", "#ffffff", "#d1443c"
 SVG, PNG = FORMATS = ("svg", "png")
@@ -199,6 +200,6 @@ def _svg(plot: Plot, transparent: bool) -> str:
     drawn = re.sub(r"\s*<metadata>.*?</metadata>", "", drawn, flags=re.S)
     drawn = re.sub(r"\s*<!DOCTYPE[^>]*>", "", drawn)  # its address is no part of a page that needs no net
     end = drawn.index(">", drawn.index("<svg")) + 1
-    words = f'<title id="title">{escape(plot.title)}</title><desc id="desc">{escape(plot.description)}</desc>'
+    words = f'<title id="title">{in_html(plot.title)}</title><desc id="desc">{in_html(plot.description)}</desc>'
     named = f'{drawn[: end - 1]} role="img" {_LABELLED}>'
     return named + words + drawn[end:]
