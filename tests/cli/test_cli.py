@@ -155,7 +155,11 @@ def test_simulate_takes_a_policy_file(run, tmp_path: Path) -> None:
         (["solve", "tiger", "--budget", "1", "--budget", "2"], "budget has length 2, but the model has 1 cost"),
         (["solve", "tiger", "--budget", "much"], "budget 'much' is not a number"),
         (["solve", "tiger", "--budget", "nan"], "budget of 'cost' is not a number"),
-        (["solve", "rs-5-7", "--budget", "1"], "budget has length 1, but the model has 0 costs"),
+        (
+            ["solve", "rs-5-7", "--budget", "1"],
+            "'rs-5-7' has no costs that a budget could limit; add one by --cost 'NAME: ACTION : STATE VALUE', by "
+            "model.with_costs in Python, or in the file (docs/formats.md)",
+        ),
         (["solve", "tiger", "--solver", "sarsop", "--variant", "paper"], "solver 'sarsop' has no option 'variant'"),
         (["solve", "tiger", "--solver", "sarsop", "--seed", "-1"], "seed must be a whole number of at least 0, not -1"),
         (["solve", "ce", "--solver", "cgcp", "-o", "step_time=1"], "solver 'cgcp' has no option 'step_time'"),
