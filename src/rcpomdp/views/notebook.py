@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -141,12 +142,17 @@ def explanation(words: str, belief: Sequence[tuple[str, float]]) -> str:
     True
     """
     bars = "".join(
-        f'<tr><th style="{_NAME}">{escape(_short(state))}</th>'
+        f'<tr><th style="{_NAME}">{in_html(_short(state))}</th>'
         f'<td style="{_CELL};width:12em"><div style="background:currentColor;opacity:0.4;height:0.8em;'
         f'width:{100 * p:.1f}%"></div></td><td style="{_CELL}">{p:.4g}</td></tr>'
         for state, p in belief[:_SHOWN]
     )
-    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{escape(words)}</pre></div>'
+    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{_lines(words)}</pre></div>'
+
+
+def _lines(words: str) -> str:
+    """A text of several lines, none of which can be more than text."""
+    return "\n".join(in_html(line) for line in words.splitlines())
 
 
 def inline_page(html: str, height: int) -> str:
