@@ -147,12 +147,7 @@ def explanation(words: str, belief: Sequence[tuple[str, float]]) -> str:
         f'width:{100 * p:.1f}%"></div></td><td style="{_CELL}">{p:.4g}</td></tr>'
         for state, p in belief[:_SHOWN]
     )
-    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{_lines(words)}</pre></div>'
-
-
-def _lines(words: str) -> str:
-    """A text of several lines, none of which can be more than text."""
-    return "\n".join(in_html(line) for line in words.splitlines())
+    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{in_html(words)}</pre></div>'
 
 
 def inline_page(html: str, height: int) -> str:
