@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._live import announce_compilation, live_bounds, logger
+from .._plain_text import printable
 from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import registry
@@ -55,7 +56,7 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Any) -> Result:
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
     if known_kind is not model:
         result = unfolded(result, model)
-    logger.info("%r", result)
+    logger.info("%s", printable(repr(result)))
     held = {key: value for key, value in options.items() if key != "progress" and isinstance(value, _HELD)}
     return replace(result, epsilon=options.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 
