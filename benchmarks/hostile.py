@@ -74,7 +74,7 @@ def noise(n: int, m: int, o: int, seed: int = 0, density: float = 1.0, discount:
         cost=rng.random((n, m)) * (rng.random((n, m)) < 0.5),
         initial_belief=np.full(n, 1 / n),
         discount=discount,
-        budget=9.0,
+        budget=1.5,
         name="noise",
     )
 

@@ -40,7 +40,7 @@ LAYERS = {
     "_plugins": {"errors"},
     "kernels": {"_types"},
     "lp": {"_types"},
-    "_live": {"kernels"},
+    "_live": {"kernels", "_console"},
     "views.notebook": {"_plain_text"},  # what it shows, it names for type checkers alone: models and results use it
     "model": BASE | {"kernels", "views.notebook"},
     "bounds": ON_MODELS,

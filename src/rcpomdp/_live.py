@@ -65,9 +65,9 @@ def live_bounds(what: str, wanted: bool | None = None) -> Iterator[Callable[[Tra
         finally:
             cell.clear()
         return
-    from rich.console import Console
+    from ._console import PlainConsole
 
-    with Console(stderr=True, markup=False).status(f"{what}: setting up") as status:
+    with PlainConsole(stderr=True).status(f"{what}: setting up") as status:
 
         def show(point: TracePoint) -> None:
             _log(point)

@@ -377,3 +377,11 @@ def test_whatever_is_given_it_is_a_model_or_a_sentence(argument):
 @pytest.mark.parametrize("method", ["with_budget", "with_initial_belief", "scalarised"])
 def test_whatever_is_given_to_a_relative_it_is_a_model_or_a_sentence(method):
     assert refusals(getattr(CPOMDP(**GOOD), method)) > len(ODD) // 2
+
+
+def test_probabilities_that_vanish_when_multiplied_are_refused() -> None:
+    rare = [[1.0 - 1e-200, 1e-200], [0.0, 1.0]]
+    parts = {"reward": [[1.0], [0.0]], "initial_belief": [1.0, 0.0], "discount": 0.5}
+    with pytest.raises(ModelError, match="1e-200 times observation probability 1e-200 is too small"):
+        CPOMDP(transition=[rare], observation=[rare], **parts)
+    CPOMDP(transition=[rare], observation=[np.eye(2)], **parts)

@@ -115,6 +115,7 @@ class CPOMDP:
         observation_labels = _labels(observations, o, "observation", "o")
         t_rows = check.stochastic_rows(t, "transition", state_labels, action_labels, state_labels)
         z_rows = check.stochastic_rows(z, "observation", state_labels, action_labels, observation_labels)
+        check.check_products(t_rows, z_rows)
 
         def expectation(values: FloatArray, what: str) -> FloatArray:
             return check.expectation(values, what, t_rows, z_rows, state_labels, action_labels, o)

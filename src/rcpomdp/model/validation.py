@@ -163,6 +163,16 @@ def stochastic_rows(
     return pointer, column, probability
 
 
+def check_products(moves: Rows, seen: Rows) -> None:
+    """Refuse probabilities whose product is no number with all its digits: such histories would be overlooked."""
+    least = float(moves[2].min(initial=1.0)), float(seen[2].min(initial=1.0))
+    if least[0] * least[1] < np.finfo(np.float64).tiny:
+        raise ModelError(
+            f"transition probability {least[0]:.3g} times observation probability {least[1]:.3g} is too small "
+            "to compute with; leave out what never happens"
+        )
+
+
 def _row_sums(pointer: IntArray, values: FloatArray) -> FloatArray:
     sums = np.zeros(len(pointer) - 1)
     filled = np.flatnonzero(np.diff(pointer))

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._live import announce_compilation, live_bounds, logger
+from .._plain_text import printable
 from ..errors import InputError, did_you_mean
 from ..model import CPOMDP
 from . import registry
@@ -57,7 +58,7 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
         raise InputError(f"solver {solver!r} returned {result!r}, which is no Result")
     if known_kind is not model:
         result = unfolded(result, model)
-    logger.info("%r", result)
+    logger.info("%s", printable(repr(result)))
     held = {key: value for key, value in given.items() if key != "progress" and isinstance(value, _HELD)}
     return replace(result, epsilon=given.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 

@@ -117,9 +117,9 @@ def test_a_file_cut_short_is_refused_or_is_another_whole_one(name: str) -> None:
 def test_small_files_that_claim_much_are_refused_at_once() -> None:
     """Nothing of the size that is claimed is ever made."""
     claims = [
-        "discount: 0.9\nstates: 60000000\nactions: 1\nobservations: 1\nT: 0 uniform\n",
-        "discount: 0.9\nstates: 60000000\nactions: 1\nobservations: 1\nT: * : * : * 0.5\n",
-        "discount: 0.9\nstates: 1000000\nactions: 60\nobservations: 60000000\nO: * : * : * 0.5\n",
+        "discount: 0.9\nstates: 8000000\nactions: 1\nobservations: 1\nT: 0 uniform\n",
+        "discount: 0.9\nstates: 8000000\nactions: 1\nobservations: 1\nT: * : * : * 0.5\n",
+        "discount: 0.9\nstates: 100000\nactions: 60\nobservations: 8000000\nO: * : * : * 0.5\n",
     ]
     for text in claims:
         with pytest.raises(ModelFileError, match="has more than 268,435,456 entries"):

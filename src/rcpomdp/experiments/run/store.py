@@ -267,7 +267,7 @@ class RunStore:
 
     def _record(self, row: dict[str, Any]) -> Record:
         try:
-            facts = json.loads(row["facts"])
+            facts = json.loads(row["facts"], parse_constant=_no_number)
             cell = _cell({name: row[name] for name in _LABELS}, row["asked"])
             costs = len(cell.budget)
             shapes: dict[str, tuple[int, ...]] = {"trace": (-1, 3), "run_cost": (-1, costs), "run_spent": (-1, costs)}
@@ -347,4 +347,11 @@ def _array(blob: Any, kind: str) -> AnyArray:
     if not isinstance(blob, bytes):
         raise ValueError("an array is no blob")
     native = np.dtype(kind).newbyteorder("=")
-    return np.frombuffer(blob, kind).astype(native)
+    array: AnyArray = np.frombuffer(blob, kind).astype(native)
+    if np.isnan(array).any():
+        raise ValueError("an array holds what is no number")
+    return array
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of a record")
