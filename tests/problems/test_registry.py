@@ -74,7 +74,7 @@ def test_budget_is_a_parameter_everywhere_and_none_is_unlimited(name):
             problems.make(name, budget=2)
         return
     n_costs = problems.make(name).n_costs
-    for given, expected in ((0.125, 0.125), (2, 2.0), (None, np.inf)):
+    for given, expected in ((0.125, 0.125), (1, 1.0), (None, np.inf)):  # a risk is at most 1
         budget = given if n_costs == 1 or given is None else (given,) * n_costs
         assert problems.make(name, budget=budget).budget.tolist() == [expected] * n_costs
 

@@ -74,7 +74,8 @@ def test_claims_and_the_problem_are_kept(tmp_path: Path) -> None:
 
 def test_files_without_claims_are_described_too(saved: Path, tmp_path: Path) -> None:
     told = rc.policy_info(saved)
-    assert told["claims"] is told["problem"] is None
+    assert told["claims"] is None
+    assert told["problem"] == {"name": "tiger", "parameters": {}}  # a model knows where it is from
     assert told["policy"]["kind"] == "mixture"
     assert told["policy"]["weights"] == [0.5, 0.5]
     assert [part["kind"] for part in told["policy"]["policies"]] == ["alpha", "controller"]

@@ -532,7 +532,7 @@ def test_acting_on_random_models_keeps_the_budget(seed: int) -> None:
     [
         ({"variant": "level"}, "unknown variant 'level'; did you mean 'levels'? (known: levels, paper)"),
         ({"variant": "xyz"}, "unknown variant 'xyz' (known: levels, paper)"),
-        ({"variant": "paper", "switches": ArcsSwitches()}, "switches are those of the variant 'levels'"),
+        ({"variant": "paper", "switches": ArcsSwitches()}, "switches and proof are those of the variant 'levels'"),
         ({"variant": "paper", "act_time": -1}, "the time before a step must be at least 0, not -1"),
         ({"variant": "paper", "heuristic_share": 1.5}, "the share of heuristic rounds must be from 0 to 1, not 1.5"),
         ({"variant": "paper", "ties": "last"}, "ties are decided by one of 'best', 'first', not 'last'"),
