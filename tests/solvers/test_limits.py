@@ -213,11 +213,11 @@ def test_a_policy_that_acts_without_room_follows_the_plan_it_has() -> None:
 
 
 def test_an_interrupt_at_the_end_changes_nothing() -> None:
-    with early.finishing():
+    with early.finishing(Clock(None)):
         os.kill(os.getpid(), signal.SIGINT)
         done = True
     assert done
-    with early.finishing():
+    with early.finishing(Clock(None)):
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):  # whoever asks twice is in earnest
             os.kill(os.getpid(), signal.SIGINT)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import IntArray
+from ..deadline import hurry
 
 _MOST_FOLDED = 600  # nodes of which every two are compared
 NOWHERE = -1  # what follows an observation that cannot be made
@@ -73,6 +74,8 @@ def _folded(actions: IntArray, successors: IntArray) -> tuple[IntArray, IntArray
     block = np.arange(actions.size)
     after = successors.copy()  # of each block at its first member
     for i in range(actions.size):
+        if hurry():
+            break  # what is folded is enough
         for j in range(i):
             if block[i] == i and block[j] == j and actions[i] == actions[j]:
                 fold = _fold(actions, after, block, j, i)

@@ -36,7 +36,7 @@ class Clock:
         self.time_limit = None if time_limit is None or np.isinf(time_limit) else float(time_limit)
         self.started = self._ready = self.now()
         self._deadline = np.inf if self.time_limit is None else self.started + self.time_limit
-        self._sets_up = True
+        self._sets_up, self._finishes = True, False
         self._work, self._least, self._growth = first or _FIRST_WORK, least, growth
 
     @staticmethod
@@ -51,7 +51,7 @@ class Clock:
         it has by then.
         """
         deadline.watch(
-            lambda: self.share_used(_SETUP) if self._sets_up else self.over,
+            lambda: self.share_used(_SETUP if self._sets_up else 1.0 + _AFTERWARDS * self._finishes),
             lambda: self._sets_up and self.over and self.elapsed > _GRACE,
         )
         return self
@@ -63,9 +63,13 @@ class Clock:
     @contextmanager
     def setting_up_again(self) -> Iterator[None]:
         """The block is the set-up of another search."""
-        before, self._sets_up = self._sets_up, True
+        before, self._sets_up, self._finishes = self._sets_up, True, False
         yield
         self._sets_up = before
+
+    def finish(self) -> None:
+        """The search is over; what it found is put together."""
+        self._finishes = True
 
     def share_used(self, share: float) -> bool:
         """True if so much of the time limit is used."""

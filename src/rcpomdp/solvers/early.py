@@ -25,6 +25,7 @@ from ..evaluation import evaluate
 from ..model import CPOMDP
 from ..model.endings import adding_up
 from ..policies import ControllerPolicy, blind
+from .clock import Clock
 from .result import INTERRUPTED, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
 
 _P = ParamSpec("_P")
@@ -145,8 +146,9 @@ def _runs(model: CPOMDP, action: int, seed: int) -> FloatArray:
 
 
 @contextmanager
-def finishing() -> Iterator[None]:
+def finishing(clock: Clock) -> Iterator[None]:
     """The search is over, and what it found is put together: the first interrupt changes nothing about that."""
+    clock.finish()
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -115,7 +115,7 @@ def exp_gradient(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         return replace(game.result(status), variant=variant)
 
 

@@ -102,7 +102,7 @@ def sarsop(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         reward, cost, sure = graph_search.best_totals()
         policy = graph_search.policy()
         trace.append(_point(graph_search, goal, clock.seconds))

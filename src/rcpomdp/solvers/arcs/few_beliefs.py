@@ -340,7 +340,7 @@ def solve_few(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         policy, reward, cost, sure = few.controller()
     trace.append(_point(few, clock.seconds, trace[-1]))
     return outcome(

@@ -158,7 +158,7 @@ def arcs(  # noqa: PLR0912 - one branch for each thing that may be asked for
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
     found = _by_all_means(clear, switches, epsilon, clock, memory_limit, seed, progress, act_time, hopeless)
-    with finishing():
+    with finishing(clock):
         found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
         found = with_expected_costs(without_that_budget(found, model), model, clock, seed)
         found = replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
@@ -337,7 +337,7 @@ def _solve(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         return _outcome(search, status, clock, trace, seed, before)
 
 

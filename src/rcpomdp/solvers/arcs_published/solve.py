@@ -144,7 +144,7 @@ def _run(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         found, budgets = search.policy(), search.budgets()
     trace.append(search.point(clock.seconds, trace[-1]))
     if search.setting.first_tie and found.horizon is None:

@@ -97,7 +97,7 @@ def cgcp_cl(
     clock.ready()
     status = generation.run(_ITERATIONS)
     careless = overspent == "least-cost"
-    with finishing():
+    with finishing(clock):
         policy = ClosedLoopPolicy(graph_search, _first_actions(generation), step_time, epsilon, int(seed), careless)
         return replace(generation.result(status, "cgcp-cl"), policy=policy, seed=int(seed))
 

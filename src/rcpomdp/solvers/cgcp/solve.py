@@ -94,7 +94,7 @@ def cgcp(
     generation = ColumnGeneration(graph_search, model.budget, model.spending_limit, epsilon, clock, progress)
     clock.ready()
     status = generation.run(iterations)
-    with finishing():
+    with finishing(clock):
         found = generation.result(status, "cgcp")
         if not proof:
             return found

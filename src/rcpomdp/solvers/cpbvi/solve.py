@@ -156,7 +156,7 @@ def _run(
     except KeyboardInterrupt:
         status = INTERRUPTED
     policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, budget, options.mixed)
-    with finishing():
+    with finishing(clock):
         reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     trace.append(search.point())
     return Result.of_search(

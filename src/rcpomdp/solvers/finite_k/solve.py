@@ -65,7 +65,7 @@ def finite_k(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         return replace(search.result(status, model, epsilon, seed), k=k)
 
 

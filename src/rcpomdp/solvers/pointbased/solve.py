@@ -70,7 +70,7 @@ def solve_noisy(
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
-    with finishing():
+    with finishing(clock):
         return _outcome(search, status, earns, clock, trace, seed)
 
 
