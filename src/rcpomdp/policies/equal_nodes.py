@@ -13,6 +13,7 @@ import numpy as np
 from .._types import IntArray
 from ..deadline import hurry
 
+_MOST_REFINED = 2_000_000  # nodes that are looked at, those of all rounds together; beyond that nothing is merged
 _MOST_FOLDED = 600  # nodes of which every two are compared
 NOWHERE = -1  # what follows an observation that cannot be made
 
@@ -51,9 +52,11 @@ def closed(successors: IntArray) -> IntArray:
 
 def _refined(actions: IntArray, successors: IntArray) -> tuple[IntArray, IntArray]:
     """Partition refinement: blocks of nodes that cannot be told apart, what cannot be observed being a block itself."""
-    block, count = np.unique(actions, return_inverse=True)[1].reshape(-1), 0
+    block, count, looked = np.unique(actions, return_inverse=True)[1].reshape(-1), 0, 0
     while (found := int(block.max()) + 1) > count:
-        count = found
+        count, looked = found, looked + block.size
+        if looked > _MOST_REFINED:  # long chains need as many rounds as they have nodes
+            return actions, successors
         after = np.append(block, NOWHERE)[successors]
         block = np.unique(np.column_stack([block, after]), axis=0, return_inverse=True)[1].reshape(-1)
     return _joined(actions, successors, block)
