@@ -216,7 +216,7 @@ def policy_table(facts: dict[str, Any]) -> Table:
 def solution_table(summary: dict[str, Any]) -> Table:
     """A result's summary, one quantity a row."""
     table = _pairs()
-    is_other = summary["lower"] is None and summary["upper"] is not None
+    is_other = summary.get("lower") is None and summary.get("upper") is not None
     for key, value in summary.items():
         if value != [] and value is not None:
             whose = " (of a policy that is not known to keep the budget)" if key == "reward" and is_other else ""

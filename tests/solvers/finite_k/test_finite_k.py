@@ -132,7 +132,8 @@ def test_the_policy_is_evaluated_simulated_saved_and_verified(tmp_path: Path, ru
         again.outcome.reward, rc.simulate(model, result.policy, runs=50, steps=20, seed=3).outcome.reward
     )
     told = run("verify", path)  # by the k that the file claims
-    assert (told.code, told.out.splitlines()[0]) == (0, "VERIFIED at histories shorter than 3")
+    first = "VERIFIED at histories shorter than 3; not checked: upper bound, status"
+    assert (told.code, told.out.splitlines()[0]) == (0, first)
     told = run("verify", path, "--k", "9")
     assert told.code == 1
     assert told.out.startswith("NOT VERIFIED at histories shorter than 9: after ")
@@ -228,7 +229,7 @@ def test_k_on_the_command_line(run: Callable[..., Any]) -> None:
 def test_what_is_for_every_history_goes_without_k() -> None:
     model = rc.problems.make("ce")
     for more in ({"variant": "paper"}, {"switches": {}}, {"act_time": 0.1}):
-        with pytest.raises(rc.InputError, match="^a finite k goes without variant, switches and act_time"):
+        with pytest.raises(rc.InputError, match="^a finite k goes without variant, switches, act_time and proof"):
             rc.solve(model, "arcs", k=2, **more)
 
 

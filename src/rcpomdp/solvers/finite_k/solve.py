@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
+from ...kernels.belief_graph.store import NONE
 from ...model import CPOMDP
 from ...policies import ControllerPolicy, Policy
 from .. import sarsop as unconstrained
@@ -187,4 +188,9 @@ class _Search:
         prices = self.tree.prices
         graph_search = prices.cheapest
         prices.visit(graph_search, prices.initial)
-        return graph_search.policy(), *graph_search.best_totals()
+        plan = graph_search.best_plan
+        if plan == NONE:  # nothing was searched from there
+            limit = np.maximum(graph_search.model.spending_limit, 1e-300)
+            share = {p: float((graph_search.totals(p)[1] / limit).max(initial=0.0)) for p in graph_search.blind_plans}
+            plan = min(share, key=lambda p: share[p])
+        return graph_search.policy(plan), *graph_search.totals(plan)

@@ -17,7 +17,7 @@ def closed_levels(known: FloatArray, budget: float, beta: float) -> FloatArray:
     below it. Without a discount the levels of the search are kept, each above it by a little more than the next higher.
 
     >>> closed_levels(np.array([0.5, 1.0, 2.0]), 1.0, 0.5).round(6).tolist()
-    [0.5, 1.0, 2.0, inf]
+    [0.5, 0.707107, 1.0, 1.414214, 2.0, inf]
     """
     finite = np.unique(known[np.isfinite(known) & (known > 0)])
     if not finite.size or not np.isfinite(budget):
