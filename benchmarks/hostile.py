@@ -1,6 +1,6 @@
 """Seconds and memory that each solver takes on models made to hold it up, beside what it was allowed. Prints a table.
 
-    python benchmarks/hostile.py [--seconds 1] [--gigabytes 1] [--solvers arcs,cgcp] [--models chain,dense]
+    python benchmarks/hostile.py [--seconds 1] [--gigabytes 1] [--solvers arcs cgcp] [--models chain dense]
 
 Each solve has a process of its own, whose peak memory is that above the interpreter's with the model in it. Kernels
 are compiled before. A process that takes sixty times its limit is ended.
@@ -132,8 +132,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--gigabytes", type=float, default=1.0)
-    parser.add_argument("--solvers", default=",".join(SOLVERS))
-    parser.add_argument("--models", default="")
+    parser.add_argument("--solvers", nargs="*", default=list(SOLVERS))
+    parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -141,9 +141,8 @@ def main() -> None:
         return
     print(f"Limits: {given.seconds:g} s and {given.gigabytes:g} GB.\n")
     print("| model | solver | s taken | s told | MB taken | ended |\n|---|---|---|---|---|---|", flush=True)
-    wanted = [word for word in given.models.split(",") if word]
-    for model in (name for name in MODELS if not wanted or any(word in name for word in wanted)):
-        for solver in given.solvers.split(","):
+    for model in (name for name in MODELS if any(word in name for word in given.models)):
+        for solver in given.solvers:
             words = [sys.executable, __file__, "--seconds", f"{given.seconds}", "--gigabytes", f"{given.gigabytes}"]
             try:
                 done = subprocess.run(

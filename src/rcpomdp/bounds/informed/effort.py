@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._types import FloatArray
+from ...deadline import hurry
 from ...model import CPOMDP
 
 _RELATIVE = 1e-6
@@ -26,8 +27,8 @@ class Effort:
         self._deadline = deadline
 
     def over(self) -> bool:
-        """Return whether the deadline is reached."""
-        return self._deadline is not None and self._deadline()
+        """Return whether the deadline is reached, or that of the work at hand is near."""
+        return hurry() or (self._deadline is not None and self._deadline())
 
     def tolerance(self, model: CPOMDP, gain: FloatArray) -> float:
         """The least fall that counts."""
