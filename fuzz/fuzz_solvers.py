@@ -165,7 +165,8 @@ def contradictions(solver: str, r: Any, known: Truth, room: float) -> Iterator[s
             yield f"wrong lower bound: {r.lower} above {high}"
         if r.upper < low - room:
             yield f"wrong upper bound: {r.upper} below {low}"
-    if r.standard_error is None and r.reward > known.high_free + room + DIGITS * abs(r.reward):
+    spread = 0.0 if r.standard_error is None else 6 * float(r.standard_error[0]) + 0.05 * abs(r.reward)
+    if r.reward > known.high_free + room + spread + DIGITS * abs(r.reward):
         yield f"wrong reward: {r.reward} above {known.high_free}"
 
 
