@@ -138,6 +138,14 @@ def test_shares_of_the_figure_come_from_paths() -> None:
     told = found["CGCP", "share in tunnel A"].told
     assert told is not None
     assert told.value.mean == pytest.approx(np.mean([(s - 4) // 16 == 0 for s in ends]))
+    assert told.how == "ours, p_correct = 0.8"
+
+
+def test_shares_of_the_figure_are_compared_for_every_accuracy() -> None:
+    (cgcp,) = real("paper-figure", algorithm="CGCP")
+    clear = changed(cgcp, {"parameters": {"p_correct": 0.95}})
+    (found,) = (n for n in verdicts.numbers([cgcp, clear]) if n.table == "figure" and n.quantity == "share in tunnel B")
+    assert [run.how for run in found.runs] == ["ours, p_correct = 0.8", "ours, p_correct = 0.95"]
 
 
 def test_the_tables_of_it_count_what_they_show() -> None:
