@@ -1,6 +1,7 @@
 """What all tests share: one thread, since more only cost time on small matrices; and the command line."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,6 +9,8 @@ from typing import NamedTuple
 import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is imported, which comes later
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, which hands that on to commands
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Ran(NamedTuple):

@@ -223,6 +223,23 @@ def test_an_interrupt_at_the_end_changes_nothing() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_what_is_compiled_may_take_longer_than_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are tried on a small model when they are compiled, and what that calls asks for the deadline, too."""
+    passed = 0.0
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: passed))
+    with within():
+        watched = Clock(1.0).watch()
+        with watched.stopped():
+            passed += 100.0
+            assert not hurry()
+            check()
+        check()
+        assert not watched.over
+        passed += 1.5
+        with pytest.raises(TimeUpError):
+            check()
+
+
 def test_the_clock_gives_what_comes_after_a_search_a_tenth_at_least() -> None:
     assert Clock(None).afterwards().time_limit is None
     assert Clock(float("inf")).time_limit is None
