@@ -65,7 +65,6 @@ IDEAS: dict[str, dict[str, Any]] = {  # what is told to `PointBasedSwitches`
     "16 plans tested at a belief, not 128": {"most_tests": 16},
     "no classes": {"classes": False},
     "all actions expanded": {"lazy_actions": False},
-    "with rays": {"rays": True},
 }
 TRIED = [Case(name) for name in ("hallway", "tiger-grid", "maze20", "patrol", "crs-4-4")]  # the last one is quiet
 NOISY = [Case(name) for name in ("hallway", "hallway2", "tag", "tiger-grid")]

@@ -69,6 +69,48 @@ def likelihood(m: ModelArrays, a: int, s: int, o: int) -> float:
     return 0.0
 
 
+@inner
+def count_below(values: IndexArray, n: int, bound: int) -> int:
+    """Number of the increasing ``values[:n]`` below `bound`."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def condition(
+    m: ModelArrays,
+    a: int,
+    o: int,
+    acc: FloatArray,
+    touched: IndexArray,
+    first: int,
+    last: int,
+    next_states: IndexArray,
+    next_probs: FloatArray,
+) -> tuple[int, float, float]:
+    """Write the prediction ``touched[first:last]`` given o; return support size, p(o) and the least likelihood."""
+    support, p_obs, least = 0, 0.0, np.inf
+    for j in range(first, last):
+        s = touched[j]
+        z = likelihood(m, a, s, o)
+        least = min(least, z)
+        p = acc[s] * z
+        if p > 0.0:
+            next_states[support] = s
+            next_probs[support] = p
+            support += 1
+            p_obs += p
+    for j in range(support):
+        next_probs[j] /= p_obs
+    return support, p_obs, least
+
+
 @kernel
 def update(
     m: ModelArrays,
@@ -83,19 +125,8 @@ def update(
 ) -> tuple[int, float]:
     """Write ``b'(s') ∝ Z(s', a, o) Σ_s T(s, a, s') b(s)`` (Eq. 1); return support size and p(o | b, a)."""
     n = predict(m, states, probs, a, acc, touched)
-    size = 0
-    total = 0.0
-    for i in range(n):
-        s = touched[i]
-        p = acc[s] * likelihood(m, a, s, o)
-        if p > 0.0:
-            next_states[size] = s
-            next_probs[size] = p
-            size += 1
-            total += p
+    size, total, _ = condition(m, a, o, acc, touched, 0, n, next_states, next_probs)
     clear(acc, touched, n)
-    for i in range(size):
-        next_probs[i] /= total
     return size, total
 
 

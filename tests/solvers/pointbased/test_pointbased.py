@@ -28,7 +28,6 @@ VARIANTS = {
     "fast informed bound": PointBasedSwitches(informed="fib"),
     "bound of the MDP": PointBasedSwitches(informed="mdp", informed_levels=False),
     "no chance": PointBasedSwitches(sampled=0),
-    "rays": PointBasedSwitches(rays=True),
     "one class": PointBasedSwitches(classes=False),
     "all actions": PointBasedSwitches(lazy_actions=False),
     "few tests": PointBasedSwitches(most_tests=2),
@@ -157,7 +156,7 @@ def test_levels_that_are_wanted_are_added_once() -> None:
 
 def test_what_is_left_of_a_spent_budget_buys_nothing() -> None:
     """CRS(4,4): one check spends the budget of 1, and the optimum is 12.2944 (theory: check, sample if good, leave)."""
-    search = under_budget(reference.dense(rc.problems.make("crs-4-4")), PointBasedSwitches(sampled=0, rays=True), 128)
+    search = under_budget(reference.dense(rc.problems.make("crs-4-4")), PointBasedSwitches(sampled=0), 128)
     search.search(1e-3, 20_000_000)
     assert search.lower == pytest.approx(12.29436, abs=1e-4)
     assert search.lower <= search.upper <= search.lower + 0.01

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import AnyArray, FloatArray, IntArray
-from ..belief_graph.plans import Plans, product
+from ..belief_graph.plans import product
 from ..belief_graph.store import NONE, Space, Store
 from ..budget import CostRules, left_after
 from ..jit import inner
+from ..plans import Plans
 from .levels import Bounds, Levels, LevelScratch
 
 BELIEF_PLAN = np.dtype(

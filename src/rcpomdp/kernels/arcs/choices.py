@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._types import FloatArray, IntArray
-from ..belief_graph.plans import Plans
 from ..belief_graph.store import NONE, Scratch, Space, Store
 from ..budget import CostRules
 from ..jit import inner
+from ..plans import Plans
 from .belief_plans import (
     BeliefPlans,
     best_belief_plan,

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
-from ..belief_graph.plans import Plans
 from ..belief_graph.store import NONE, Space
 from ..jit import inner, kernel
+from ..plans import Plans
 
 FOREVER = 2**30  # k = ∞; a finite k is at most one less
 _TIE = 1e-12  # relative difference below which two plans cost the same

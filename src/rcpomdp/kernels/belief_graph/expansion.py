@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..._types import IndexArray
-from ..arrays import ModelArrays
-from ..belief import clear, likelihood, predict
+from ..belief import clear, condition, count_below, predict
 from ..jit import inner
 from .interning import intern
 from .rays import add_ray, set_ray
@@ -81,9 +77,11 @@ def _expand_one(space: Space, store: Store, scratch: Scratch, i: int, a: int, le
     for f in range(space.seen_ptr[pair], space.seen_ptr[pair + 1]):
         o, cls = space.seen_obs[f], space.seen_class[f]
         # The successors in this class, touched[first:last]: they are sorted, so bisect.
-        first = _bisect(scratch.touched, n, space.start[cls])
-        last = _bisect(scratch.touched, n, space.start[cls + 1])
-        support, p_obs, least = _condition(model, scratch, a, o, first, last)
+        first = count_below(scratch.touched, n, space.start[cls])
+        last = count_below(scratch.touched, n, space.start[cls + 1])
+        support, p_obs, least = condition(
+            model, a, o, scratch.acc, scratch.touched, first, last, scratch.state, scratch.prob
+        )
         store.counts[0].making_beliefs += 4 * (last - first)
         if p_obs <= 0.0:
             continue
@@ -113,35 +111,3 @@ def _edge(store: Store, i: int, a: int, o: int) -> int:
         if store.edge_obs[e] == o:
             return e
     return NONE
-
-
-@inner
-def _condition(model: ModelArrays, scratch: Scratch, a: int, o: int, first: int, last: int) -> tuple[int, float, float]:
-    """Write the prediction ``touched[first:last]`` given o into the scratch: support size, p(o), least likelihood."""
-    support, p_obs, least = 0, 0.0, np.inf
-    for j in range(first, last):
-        s = scratch.touched[j]
-        z = likelihood(model, a, s, o)
-        least = min(least, z)
-        p = scratch.acc[s] * z
-        if p > 0.0:
-            scratch.state[support] = s
-            scratch.prob[support] = p
-            support += 1
-            p_obs += p
-    for j in range(support):
-        scratch.prob[j] /= p_obs
-    return support, p_obs, least
-
-
-@inner
-def _bisect(values: IndexArray, n: int, bound: int) -> int:
-    """Number of the increasing ``values[:n]`` below `bound`."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low

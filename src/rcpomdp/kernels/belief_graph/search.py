@@ -13,9 +13,10 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..jit import inner, kernel
+from ..plans import Plans, plan_has_room
 from .expansion import expand
 from .interning import fill_products
-from .plans import Plans, add_plan, plan_has_room, refresh_lower
+from .plans import follow_best, refresh_lower
 from .points import enlist_point, share_of_point
 from .store import NONE, Scratch, Space, Store, best_action
 
@@ -160,9 +161,9 @@ def back_up_lower(
         a = again
     if promise <= store.info[i].lower + least_gain:
         return DONE
-    if not plan_has_room(space, store, plans, store.info[i].cls, a):
+    if not plan_has_room(space, plans, store.counts, store.info[i].cls, a):
         return FULL
-    add_plan(space, store, plans, scratch, discount, i, a)
+    follow_best(space, store, plans, scratch, discount, i, a)
     refresh_lower(space, store, plans, i)
     return DONE
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._types import AnyArray, BoolArray, FloatArray, IndexArray, IntArray
 from ..arrays import ModelArrays
+from ..plans import Plans
 
 NONE = -1
 NO_ROOM = -2  # in place of an index: arrays must grow first
@@ -34,9 +35,6 @@ BELIEF = np.dtype(
         ("strip", np.int32),  # first of its strips
         ("candidate", np.int32),  # first of its candidates
         ("tested", np.int32),  # newest plan of its class that was tested here
-        ("base", np.int32),  # ends of its ray, or NONE
-        ("tip", np.int32),
-        ("weight", np.float64),  # of the base
     ],
     align=True,
 )
@@ -50,17 +48,6 @@ STRIP = np.dtype(
         ("next", np.int32),  # strip of the same belief
         ("size", np.int32),  # how many levels it has,
         ("room", np.int32),  # and for how many there is room
-    ],
-    align=True,
-)
-
-PLAN = np.dtype(
-    [
-        ("cls", np.int32),
-        ("action", np.int32),
-        ("values", np.int64),  # first of its vectors: row by row, each over the class
-        ("links", np.int64),  # first of its successors, one for each entry of Space.seen_obs of (class, action)
-        ("older", np.int32),  # next plan of the list of its class
     ],
     align=True,
 )
@@ -171,19 +158,8 @@ class Strips(NamedTuple):
     info: AnyArray  # [N] STRIP
     level: IndexArray  # [cells] of the first cost, increasing in a strip
     hi: FloatArray  # [cells, 1 + J] where a strip is not opened from the informed bound
-    lo: FloatArray  # [cells, 1 + J] what was known from below at the last look; it only guides the search
+    lo: FloatArray  # [cells] what was known from below at the last look; it only guides the search
     q: FloatArray  # of opened strips: bounds of actions, (1 + J)*A times `room`
-
-
-class Plans(NamedTuple):
-    """Plans: an action and a plan for *every* observation possible from some state of the class."""
-
-    info: AnyArray  # [N] PLAN
-    sure: FloatArray  # [N, K] sure cost
-    value: FloatArray  # vectors
-    link: IndexArray  # successors
-    newest: IntArray  # [n_classes] head of the list of a class's plans
-    default: IntArray  # [n_classes] plan that follows an observation nobody foresaw
 
 
 class Candidates(NamedTuple):
@@ -202,9 +178,7 @@ class Scratch(NamedTuple):
     touched: IndexArray  # [S]
     state: IndexArray  # [S]
     prob: FloatArray  # [S]
-    mass: FloatArray  # [n_classes] probability of ending in a class
     by_obs: IntArray  # [O]
-    stack: IntArray  # [nesting of rays]
     hint: FloatArray  # [1 + J, A] informed bounds of actions at a level
     informed: FloatArray  # [J, A] informed bounds of actions at coarse levels,
     coarse: IntArray  # [J] and which

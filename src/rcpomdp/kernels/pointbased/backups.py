@@ -16,14 +16,9 @@ from .spending import back_up_least, first_after, level_after, others_after
 from .strips import (
     apply_monotone,
     apply_neighbours,
-    apply_ray,
-    cell,
     cover,
-    cover_ray,
     entry_above,
     find,
-    find_level,
-    has_rays,
     q_cell,
 )
 
@@ -52,14 +47,11 @@ def _gain(search: Search, i: int, a: int, mode: int) -> float:
 
 
 @inner
-def _cover_children(search: Search, i: int, a: int, mode: int, others: int, level: int) -> bool:
-    """Have all that may follow an expanded action, and the ends of their rays, at a level; False if full."""
+def _cover_children(search: Search, i: int, a: int, others: int, level: int) -> bool:
+    """Have all that may follow an expanded action at a level; False if full."""
     beliefs, row = search.beliefs, search.beliefs.info[i].row
     for e in range(beliefs.edge[row, a], beliefs.edge[row, a] + beliefs.degree[row, a]):
-        child = beliefs.edge_child[e]
-        if cover(search, child, others, level) == NO_ROOM:
-            return False
-        if has_rays(search, mode) and not cover_ray(search, child, others, level):
+        if cover(search, beliefs.edge_child[e], others, level) == NO_ROOM:
             return False
     return True
 
@@ -79,12 +71,12 @@ def back_up_action(search: Search, strip: int, level: int, a: int, mode: int) ->
     """Bound an expanded action from above at all entries: ``R(b, a) + γ Σ_o p(o) hi(b', l')``; False if full.
 
     What may follow has entries for where this level leads; where the others lead, the next entry above bounds it. What
-    a backup puts on the belief and level itself, directly or by a ray that starts there, is collected on the left
-    side: ``V(b) ≤ (R + γ rest) / (1 − γ W)`` for the best action, hence for the largest such quotient.
+    a backup puts on the belief and level itself is collected on the left side: ``V(b) ≤ (R + γ rest) / (1 − γ W)`` for
+    the best action, hence for the largest such quotient.
     """
     strips, beliefs, i = search.strips, search.beliefs, search.strips.info[strip].belief
     to, others = level_after(search, strip, level, a, mode)
-    if to != NONE and not _cover_children(search, i, a, mode, others, to):
+    if to != NONE and not _cover_children(search, i, a, others, to):
         return False
     others = _lead(search, strip, a, mode)
     size = strips.info[strip].size
@@ -113,7 +105,8 @@ def back_up_action(search: Search, strip: int, level: int, a: int, mode: int) ->
         else:
             value = total[entry] if own[entry] == 0.0 else total[entry] / (1.0 - own[entry])
             strips.q[q + entry] = min(strips.q[q + entry], value)
-            strips.lo[at + entry, mode] = max(strips.lo[at + entry, mode], lower[entry])
+            if mode == EXACT:
+                strips.lo[at + entry] = max(strips.lo[at + entry], lower[entry])
     return True
 
 
@@ -140,17 +133,12 @@ def _fill_allowance(search: Search, strip: int, a: int) -> None:
 @inner
 def _add_child(search: Search, strip: int, mode: int, others: int, e: int, relaxed: bool) -> None:
     """Add what an edge contributes to the sums of a backup."""
-    strips, beliefs, i = search.strips, search.beliefs, search.strips.info[strip].belief
-    child, p = beliefs.edge_child[e], search.space.discount * beliefs.edge_prob[e]
-    kid = find(search, child, others)
-    if kid not in (strip, NONE):
-        apply_ray(search, kid, mode)
+    strips, beliefs = search.strips, search.beliefs
+    kid, p = find(search, beliefs.edge_child[e], others), search.space.discount * beliefs.edge_prob[e]
     total, lower, own = search.scratch.sums[_TOTAL], search.scratch.sums[_LOWER], search.scratch.sums[_OWN]
     here, at, last = strips.info[strip].at, 0, 0
     if kid != NONE:
         at, last = strips.info[kid].at, strips.info[kid].at + strips.info[kid].size
-    rays_here = others == strips.info[strip].others and beliefs.info[child].base == i and has_rays(search, mode)
-    weight, tip = beliefs.info[child].weight, NONE
     for entry in range(strips.info[strip].size):
         to = search.scratch.to[entry]
         if to == NONE:
@@ -161,19 +149,11 @@ def _add_child(search: Search, strip: int, mode: int, others: int, e: int, relax
             total[entry] = np.inf
             lower[entry] = -np.inf
             continue
-        lower[entry] += p * (strips.lo[at, mode] if strips.level[at] == to else -np.inf)
+        lower[entry] += p * (strips.lo[at] if strips.level[at] == to else -np.inf)
+        if kid == strip and to == strips.level[here + entry] and strips.level[at] == to:
+            own[entry] += p
+            continue
         bound = strips.hi[at, mode]
-        if to == strips.level[here + entry] and strips.level[at] == to:
-            tip = find_level(search, beliefs.info[child].tip, others, to) if rays_here else NONE
-            if kid == strip:
-                own[entry] += p
-                continue
-            if tip != NONE:
-                at_tip = strips.hi[cell(search, tip, to), mode]
-                if weight * strips.hi[here + entry, mode] + (1.0 - weight) * at_tip <= bound:
-                    own[entry] += p * weight
-                    total[entry] += p * (1.0 - weight) * at_tip
-                    continue
         if relaxed:
             for j in range(1, strips.hi.shape[1]):
                 bound = min(bound, strips.hi[at, j] + search.scratch.allowance[j - 1, entry])
@@ -232,8 +212,6 @@ def _back_up_actions(search: Search, strip: int, level: int, mode: int) -> bool:
 def back_up(search: Search, strip: int, level: int, mode: int) -> bool:
     """Lower the bounds of an opened strip by its best actions; False if full."""
     strips, best, others = search.strips, search.scratch.sums[_BEST], search.strips.info[strip].others
-    if has_rays(search, mode) and not cover_ray(search, strips.info[strip].belief, others, level):
-        return False
     if not _back_up_actions(search, strip, level, mode):
         return False
     at = strips.info[strip].at
@@ -241,7 +219,6 @@ def back_up(search: Search, strip: int, level: int, mode: int) -> bool:
         if best[entry] < strips.hi[at + entry, mode]:
             least = _least_value(search, join(search.levels, strips.level[at + entry], others), mode)
             strips.hi[at + entry, mode] = min(strips.hi[at + entry, mode], max(best[entry], least))
-    apply_ray(search, strip, mode)
     if mode == EXACT:
         for j in range(1, strips.hi.shape[1]):
             multiplier = search.informed.multiplier[j - 1]
@@ -270,21 +247,19 @@ def _least_value(search: Search, level: int, mode: int) -> float:
 
 
 @inner
-def back_up_all(search: Search, strip: int, level: int, mode: int) -> bool:
-    """Back up a strip in a relaxation alone, or if the mode is exact in all modes; False if full."""
-    if mode == EXACT:
-        for j in range(1, search.strips.hi.shape[1]):
-            if not back_up(search, strip, level, j):
-                return False
-        back_up_least(search, search.strips.info[strip].belief)
-    return back_up(search, strip, level, mode)
+def back_up_all(search: Search, strip: int, level: int) -> bool:
+    """Back up a strip in all relaxations, then exactly; False if full."""
+    for j in range(1, search.strips.hi.shape[1]):
+        if not back_up(search, strip, level, j):
+            return False
+    back_up_least(search, search.strips.info[strip].belief)
+    return back_up(search, strip, level, EXACT)
 
 
 @inner
-def back_up_new(search: Search, strip: int, level: int, a: int, mode: int) -> bool:
+def back_up_new(search: Search, strip: int, level: int, a: int) -> bool:
     """The same for an action alone that was just expanded."""
-    if mode == EXACT:
-        for j in range(1, search.strips.hi.shape[1]):
-            if not back_up_action(search, strip, level, a, j):
-                return False
-    return back_up_action(search, strip, level, a, mode)
+    for j in range(1, search.strips.hi.shape[1]):
+        if not back_up_action(search, strip, level, a, j):
+            return False
+    return back_up_action(search, strip, level, a, EXACT)

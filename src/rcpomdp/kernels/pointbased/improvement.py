@@ -7,6 +7,7 @@ import numpy as np
 from ..._types import FloatArray
 from ..budget import left_after
 from ..jit import inner
+from ..plans import add_plan, plan_has_room
 from .arrays import EXACT, NO_ROOM, NONE, Search
 from .candidates import (
     as_link,
@@ -21,7 +22,7 @@ from .candidates import (
     thriftiest_candidate,
 )
 from .levels import pay
-from .plans import add_plan, plan_has_room, rest_for_plan
+from .plans import rest_for_plan
 from .spending import level_after
 from .strips import cell, cover, find_level
 
@@ -69,9 +70,7 @@ def _look(search: Search, strip: int, level: int, a: int, d: FloatArray) -> bool
         if kid == NO_ROOM:
             return False
         candidate = best_candidate(space, beliefs, search.candidates, beliefs.edge_child[e], rest, False)
-        strips.lo[cell(search, kid, to), EXACT] = (
-            search.candidates.total[candidate, 0] if candidate != NONE else -np.inf
-        )
+        strips.lo[cell(search, kid, to)] = search.candidates.total[candidate, 0] if candidate != NONE else -np.inf
     return True
 
 
@@ -90,7 +89,7 @@ def _expected(search: Search, strip: int, level: int, a: int, d: FloatArray) -> 
         kid = find_level(search, beliefs.edge_child[e], others, to)
         if kid == NONE:
             return -np.inf
-        value += space.discount * beliefs.edge_prob[e] * strips.lo[cell(search, kid, to), EXACT]
+        value += space.discount * beliefs.edge_prob[e] * strips.lo[cell(search, kid, to)]
     return float(value)
 
 
@@ -191,7 +190,7 @@ def _make_plan(search: Search, i: int, a: int, rest: FloatArray, promise: float)
         scratch.spare[k] = space.peak[cls, a, k] + space.model.cost_discount[k] * scratch.spare[k]
     if is_known(space, beliefs, candidates, i, promise - _SAME * abs(promise), scratch.spare, True):
         return True
-    return offer(search, i, add_plan(space, plans, scratch, search.counts, cls, a))
+    return offer(search, i, add_plan(space, plans, search.counts, scratch.by_obs, space.discount, cls, a))
 
 
 @inner

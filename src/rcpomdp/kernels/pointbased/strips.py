@@ -1,10 +1,8 @@
 """Strips: upper bounds at a belief over budget levels.
 
 ``hi[., 0] ≥ V*(b, d_l)`` by backups in which an action spends ``C(b, a)``. ``hi[., j] ≥ V̄_j(b, d_l)`` is the optimal
-value of ``R − λ_j·C`` when an action spends only the least cost of the belief's class. The budget left then depends
-on the history alone, not on b, so V̄_j(·, d) is convex on a class, and rays bound it; and ``V*(b, d) ≤ V̄_j(b, d) +
-λ_j·d``. Where costs do not vary within classes, V* itself is the value of a relaxation, hence convex: no other is
-kept, and rays bound it.
+value of ``R − λ_j·C`` when an action spends only the least cost of the belief's class, and ``V*(b, d) ≤ V̄_j(b, d) +
+λ_j·d``. Where costs do not vary within classes, V* itself is the value of a relaxation: no other is kept.
 
 A strip has the levels of the first cost that were asked for, in increasing order: its *entries*. Values never increase
 as budgets fall, so where a strip does not have a level, its next entry above bounds it. Entries move when a strip
@@ -17,7 +15,7 @@ import numpy as np
 
 from ..jit import inner, kernel
 from ..reference import by_reference
-from .arrays import EXACT, NO_ROOM, NONE, Levels, Search
+from .arrays import NO_ROOM, NONE, Levels, Search
 from .beliefs import open_belief
 from .informed_beliefs import inform
 from .levels import join, place_of
@@ -130,9 +128,9 @@ def _insert(search: Search, strip: int, entry: int, level: int) -> bool:
         old = new if new < entry else new - 1
         if new != entry and (at != old_at or new != old):
             strips.level[at + new] = strips.level[old_at + old]
+            strips.lo[at + new] = strips.lo[old_at + old]
             for mode in range(strips.hi.shape[1]):
                 strips.hi[at + new, mode] = strips.hi[old_at + old, mode]
-                strips.lo[at + new, mode] = strips.lo[old_at + old, mode]
     if q != NONE:
         for line in range(n_q):
             for new in range(size, -1, -1):
@@ -158,12 +156,12 @@ def _fill(search: Search, strip: int, entry: int) -> None:
         search.strips.info[strip].at,
     )
     inform(search, i, join(search.levels, strips.level[at + entry], others), False)
+    strips.lo[at + entry] = -np.inf
     for mode in range(strips.hi.shape[1]):
         most = -np.inf
         for a in range(search.scratch.hint.shape[1]):
             most = max(most, search.scratch.hint[mode, a])
         strips.hi[at + entry, mode] = most
-        strips.lo[at + entry, mode] = -np.inf
         apply_neighbours(search, strip, mode)
         apply_monotone(search, strip, mode)
     if strips.info[strip].q != NONE:
@@ -252,51 +250,6 @@ def apply_monotone(search: Search, strip: int, mode: int) -> None:
     strips, at = search.strips, search.strips.info[strip].at
     for c in range(at + strips.info[strip].size - 2, at - 1, -1):
         strips.hi[c, mode] = min(strips.hi[c, mode], strips.hi[c + 1, mode])
-
-
-# Rays
-
-
-@inner
-def has_rays(search: Search, mode: int) -> bool:
-    """True if the bounds of a mode are convex in the belief."""
-    return mode != EXACT or not search.space.varies
-
-
-@inner
-def cover_ray(search: Search, i: int, others: int, level: int) -> bool:
-    """Have the ends of a belief's ray at a level; False if full."""
-    base, tip = search.beliefs.info[i].base, search.beliefs.info[i].tip
-    return bool(
-        base == NONE or (cover(search, base, others, level) != NO_ROOM and cover(search, tip, others, level) != NO_ROOM)
-    )
-
-
-@inner
-def apply_ray(search: Search, strip: int, mode: int) -> None:
-    """Lower convex bounds by the ray of the belief, wherever both its ends are bounded."""
-    strips, i, others = search.strips, search.strips.info[strip].belief, search.strips.info[strip].others
-    if search.beliefs.info[i].base == NONE or not has_rays(search, mode):
-        return
-    base, tip, weight = (
-        find(search, search.beliefs.info[i].base, others),
-        find(search, search.beliefs.info[i].tip, others),
-        0.0,
-    )
-    if min(base, tip) == NONE:
-        return
-    weight, at = search.beliefs.info[i].weight, strips.info[strip].at
-    on_base, on_tip = strips.info[base].at, strips.info[tip].at
-    base_end, tip_end = on_base + strips.info[base].size, on_tip + strips.info[tip].size
-    for c in range(at, at + strips.info[strip].size):
-        while on_base < base_end and strips.level[on_base] < strips.level[c]:
-            on_base += 1
-        while on_tip < tip_end and strips.level[on_tip] < strips.level[c]:
-            on_tip += 1
-        if on_base == base_end or on_tip == tip_end:
-            break
-        by_ray = weight * strips.hi[on_base, mode] + (1.0 - weight) * strips.hi[on_tip, mode]
-        strips.hi[c, mode] = min(strips.hi[c, mode], by_ray)
 
 
 # What Python asks

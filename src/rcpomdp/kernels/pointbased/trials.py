@@ -24,7 +24,7 @@ from .beliefs import expand
 from .candidates import best_candidate, refresh
 from .choices import THRIFTY, affordable, choose, next_step
 from .improvement import improve, improve_thrift
-from .levels import join, level_of, pay, place_of, value_at
+from .levels import level_of, pay, place_of
 from .spending import MOVE
 from .strips import cell, cover, open_strip
 
@@ -38,8 +38,6 @@ class Tuning(NamedTuple):
 
     share: float  # a deep trial's target, as a share of the current gap
     wide_share: float  # the same for the wide trials that take turns with the deep ones
-    least_weight: float  # a ray is kept if it puts at least this weight on the prediction; above 1: no rays
-    end_share: float  # the end of a ray is visited if it has this share of the excess
     least_gain: float  # a plan is made if it promises this share of the target more
     all_actions: bool  # expand every action of a visited belief, not only the best
     sampled: int  # sampled trials for each one by bounds
@@ -55,21 +53,20 @@ def visit(search: Search, strip: int, level: int, mode: int, d: FloatArray, tuni
     row = beliefs.info[i].row
     if tuning.all_actions:
         for a in range(beliefs.reward.shape[1]):
-            if beliefs.edge[row, a] == NONE and not expand(space, beliefs, search.scratch, search.counts, i, a, 2.0):
+            if beliefs.edge[row, a] == NONE and not expand(space, beliefs, search.scratch, search.counts, i, a):
                 return NO_ROOM, 0.0
-    least_weight = tuning.least_weight if mode != THRIFTY else 2.0  # rays say nothing about what is needed
     settled = False
     while True:
         a, value = choose(search, strip, level, mode, d)
         if a != NONE and beliefs.edge[row, a] == NONE:
-            if not expand(space, beliefs, search.scratch, search.counts, i, a, least_weight):
+            if not expand(space, beliefs, search.scratch, search.counts, i, a):
                 return NO_ROOM, 0.0
-            if not back_up_new(search, strip, level, a, max(mode, EXACT)):
+            if not back_up_new(search, strip, level, a):
                 return NO_ROOM, 0.0
             settled = False
         elif settled:
             return a, value
-        elif not back_up_all(search, strip, level, max(mode, EXACT)):
+        elif not back_up_all(search, strip, level):
             return NO_ROOM, 0.0
         else:
             settled = True
@@ -88,8 +85,6 @@ def want_level(search: Search, d: FloatArray) -> None:
 def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, value: float, limit: float) -> bool:
     """True if a belief with a budget is within the limit; `value` is the bound of its best affordable action."""
     space, i, at = search.space, search.strips.info[strip].belief, cell(search, strip, level)
-    if mode > EXACT:
-        return bool(min(value, search.strips.hi[at, mode]) - search.strips.lo[at, mode] <= limit)
     candidate = best_candidate(space, search.beliefs, search.candidates, i, d, False)
     if mode == THRIFTY and (candidate != NONE or value > -np.inf):
         return candidate != NONE
@@ -103,36 +98,11 @@ def is_close(search: Search, strip: int, level: int, mode: int, d: FloatArray, v
 
 
 @inner
-def raise_lo(search: Search, strip: int, level: int) -> None:
-    """Let the relaxations at a level know what the belief's candidates are worth within it."""
-    beliefs, candidates, strips = search.beliefs, search.candidates, search.strips
-    at, all_costs = cell(search, strip, level), join(search.levels, level, strips.info[strip].others)
-    candidate = beliefs.info[strips.info[strip].belief].candidate
-    while candidate != NONE:
-        within = True
-        for k in range(candidates.sure.shape[1]):
-            if search.space.limited[k] and candidates.sure[candidate, k] > value_at(search.levels, all_costs, k):
-                within = False
-        for mode in range(1, strips.hi.shape[1]):
-            value = candidates.total[candidate, 0]
-            for k in range(candidates.sure.shape[1]):
-                value -= search.informed.multiplier[mode - 1, k] * candidates.total[candidate, 1 + k]
-            if within:
-                strips.lo[at, mode] = max(strips.lo[at, mode], value)
-        candidate = candidates.info[candidate].next
-
-
-@inner
 def learn(search: Search, strip: int, level: int, a: int, mode: int, d: FloatArray, least_gain: float) -> bool:
     """Look for better candidates at a visited belief; False if full."""
     i = search.strips.info[strip].belief
     if mode == THRIFTY:
         return improve_thrift(search, i, d)
-    if mode > EXACT:
-        if not refresh(search, i, d):
-            return False
-        raise_lo(search, strip, level)
-        return True
     return improve(search, strip, level, a, d, least_gain)
 
 
@@ -140,7 +110,7 @@ def learn(search: Search, strip: int, level: int, a: int, mode: int, d: FloatArr
 def back_up_step(search: Search, t: int, least_gain: float) -> bool:
     """Back up a step of a trial on its way back, and learn from it; False if full."""
     scratch = search.scratch
-    if not back_up_all(search, scratch.path[t], scratch.level[t], max(scratch.mode[t], EXACT)):
+    if not back_up_all(search, scratch.path[t], scratch.level[t]):
         return False
     return learn(
         search, scratch.path[t], scratch.level[t], scratch.action[t], scratch.mode[t], scratch.left[t], least_gain
@@ -159,10 +129,8 @@ def start(search: Search, root: int, budget: FloatArray) -> tuple[int, int]:
 def has_moved(search: Search, t: int, before: float) -> bool:
     """True if the bound at a step of a trial fell."""
     scratch = search.scratch
-    return bool(
-        search.strips.hi[cell(search, scratch.path[t], scratch.level[t]), max(scratch.mode[t], EXACT)]
-        < before - MOVE * abs(before)
-    )
+    bound = search.strips.hi[cell(search, scratch.path[t], scratch.level[t]), EXACT]
+    return bool(bound < before - MOVE * abs(before))
 
 
 @inner
@@ -190,7 +158,7 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
         scratch.level[depth] = level
         scratch.mode[depth] = mode
         search.counts[0].visits += 1
-        before = strips.hi[cell(search, strip, level), max(mode, EXACT)]
+        before = strips.hi[cell(search, strip, level), EXACT]
         a, value = visit(search, strip, level, mode, d, tuning)
         if a == NO_ROOM or not learn(search, strip, level, a, mode, d, least_gain):
             return FULL
@@ -202,15 +170,11 @@ def trial(search: Search, root: int, budget: FloatArray, mode: int, target: floa
             break
         limit /= search.space.discount
         rest = scratch.left[depth]
-        if mode <= EXACT:
-            row = search.beliefs.info[strips.info[strip].belief].row
-            pay(search.space, d, search.beliefs.cost[row, :, a], rest)
-        strip, level, mode = next_step(search, strip, level, a, mode, rest, limit, tuning.end_share)
-        if mode > EXACT and strip >= 0:
-            for k in range(d.size):
-                rest[k] = value_at(search.levels, join(search.levels, level, strips.info[strip].others), k)
+        row = search.beliefs.info[strips.info[strip].belief].row
+        pay(search.space, d, search.beliefs.cost[row, :, a], rest)
+        strip, level, mode = next_step(search, strip, level, a, mode, rest, limit)
     for t in range(depth - 1, -1, -1):
-        before = strips.hi[cell(search, scratch.path[t], scratch.level[t]), max(scratch.mode[t], EXACT)]
+        before = strips.hi[cell(search, scratch.path[t], scratch.level[t]), EXACT]
         if not back_up_step(search, t, least_gain):
             return FULL
         moved = moved or has_moved(search, t, before)
@@ -276,7 +240,7 @@ def sampled_trial(
         elif candidate != NONE and random(chance) < 0.5:
             a = search.candidates.info[candidate].action
         row = beliefs.info[i].row
-        if beliefs.edge[row, a] == NONE and not expand(space, beliefs, scratch, search.counts, i, a, 2.0):
+        if beliefs.edge[row, a] == NONE and not expand(space, beliefs, scratch, search.counts, i, a):
             return FULL
         rest = scratch.left[depth]
         if not pay(space, d, beliefs.cost[row, :, a], rest):

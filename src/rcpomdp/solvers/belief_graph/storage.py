@@ -10,8 +10,8 @@ from ..._types import AnyArray, FloatArray, IntArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
 from ...kernels import classes as class_kernels
 from ...kernels.belief_graph.interning import rehash
-from ...kernels.belief_graph.plans import PLAN, Plans
 from ...kernels.belief_graph.store import BELIEF, COUNTS, NONE, Scratch, Space, Store
+from ...kernels.plans import PLAN, Plans
 from ...model import CPOMDP
 from ...model.classes import Classes
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..._types import AnyArray, FloatArray
 from ...bounds.blind import blind_sure_costs, blind_vectors
 from ...kernels import classes as class_kernels
+from ...kernels.plans import PLAN, Plans
 from ...kernels.pointbased import arrays as a
 from ...kernels.pointbased import beliefs as belief_kernels
 from ...model import CPOMDP
@@ -14,7 +15,6 @@ from ...model.classes import Classes
 from ..belief_graph.storage import lengthen, memory, thriftiest, value_places
 
 _DEPTH = 4096  # steps of a trial at most
-_NESTED = 256  # rays upon rays that one expansion follows
 _ROOM = 1024  # of anything, to begin with
 _LARGE = 1 << 28  # bytes from which on arrays grow by a quarter only
 _STEP = 64  # rows that one step may open
@@ -77,9 +77,7 @@ def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scra
         touched=np.empty(n, dtype=np.int32),
         state=np.empty(n, dtype=np.int32),
         prob=np.empty(n),
-        mass=np.zeros(len(x.start) - 1),
         by_obs=np.zeros(x.model.n_observations, dtype=np.int64),
-        stack=np.empty(_NESTED, dtype=np.int64),
         hint=np.empty((n_modes, n_actions)),
         informed=np.empty((n_tables, n_actions)),
         coarse=np.empty(n_tables, dtype=np.int64),
@@ -138,7 +136,7 @@ def build_strips(n_modes: int) -> a.Strips:
         info=np.empty(_ROOM, dtype=a.STRIP),
         level=np.zeros(_ROOM, dtype=np.int32),
         hi=np.empty((_ROOM, n_modes)),
-        lo=np.empty((_ROOM, n_modes)),
+        lo=np.empty(_ROOM),
         q=np.empty(_ROOM),
     )
 
@@ -169,7 +167,7 @@ def build_candidates(n_costs: int) -> a.Candidates:
     )
 
 
-def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
+def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> Plans:
     """The blind plans: plan c*A + a is action a for ever, from class c."""
     sizes, n_actions = np.diff(x.start), model.n_actions
     n_classes, rows, n_costs = len(sizes), len(x.gain), model.n_costs
@@ -179,7 +177,7 @@ def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
     sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.cost_discount)  # [n_classes, A, K]
 
     pair = np.arange(n_plans)
-    info = np.empty(n_plans + _ROOM, dtype=a.PLAN)
+    info = np.empty(n_plans + _ROOM, dtype=PLAN)
     info["cls"][:n_plans], info["action"][:n_plans] = np.divmod(pair, n_actions)
     info["links"][:n_plans] = x.seen_ptr[:-1]
     info["older"][:n_plans] = np.where(pair % n_actions == 0, a.NONE, pair - 1)
@@ -194,7 +192,7 @@ def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> a.Plans:
     all_sure = np.zeros((len(info), n_costs))
     all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
     counts["plans"], counts["plan_values"], counts["plan_links"] = n_plans, n_values, n_links
-    return a.Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
+    return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
 
 
 def grown(s: a.Search, limit: float) -> a.Search | None:

@@ -15,7 +15,6 @@ class PointBasedSwitches:
     classes: bool = True  # vectors and bounds live per observability class
     informed: str = "tib"  # the informed bound to start from, where it is affordable: "mdp", "fib" or "tib"
     informed_levels: bool = True  # ... and the same over budget levels
-    rays: bool = False  # they pay where beliefs repeat
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
     wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound
@@ -23,8 +22,6 @@ class PointBasedSwitches:
     explore: float = 0.1  # chance of an action at random in those
     forget: bool = True  # take idle plans off the lists
     most_tests: int = 128  # plans that one look at a belief tests, the newest first
-    least_weight: float = 0.02
-    end_share: float = 0.25
     least_gain: float = 1e-3
 
     def tuning(self) -> Tuning:
@@ -32,8 +29,6 @@ class PointBasedSwitches:
         return Tuning(
             share=float(self.share),
             wide_share=float(self.wide_share),
-            least_weight=self.least_weight if self.rays else 2.0,
-            end_share=self.end_share,
             least_gain=self.least_gain,
             all_actions=not self.lazy_actions,
             sampled=int(self.sampled),
