@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import rcpomdp as rc
 from rcpomdp.experiments import suites
+from rcpomdp.solvers.arcs.loop import load_kernels
 from rcpomdp.solvers.arcs.search import ArcsSwitches
-from rcpomdp.solvers.arcs.solve import load_kernels
 
 
 class Row(NamedTuple):

@@ -14,6 +14,7 @@ from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
 from rcpomdp.policies import PlanSetPolicy
 from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
+from rcpomdp.solvers.effort import Effort
 from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches
 from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
 from rcpomdp.solvers.pointbased.noise import is_noisy
@@ -224,7 +225,7 @@ def test_results_of_noisy_problems_are_complete() -> None:
 
 def test_infeasible_budgets_are_said_so() -> None:
     model = rc.problems.make("maze20").with_budget(0.0)
-    result = solve_noisy(model, 1e-3, Clock(5), 1e9, 0, None)
+    result = solve_noisy(model, Effort(1e-3, Clock(5), 1e9))
     assert result.admissible  # sensing is free
     assert result.sure_cost.tolist() == [0.0]
 
@@ -239,7 +240,7 @@ def test_without_a_policy_that_keeps_the_budget_the_thriftiest_is_returned() -> 
         discount=0.5,
         budget=1.0,
     )
-    result = solve_noisy(model, 1e-3, Clock(2), 1e9, 0, None)
+    result = solve_noisy(model, Effort(1e-3, Clock(2), 1e9))
     assert not result.admissible
     assert result.suffices == pytest.approx([2.0])
     assert result.lower == -np.inf
@@ -255,12 +256,12 @@ def test_costs_that_cannot_be_met_claim_what_the_checker_finds() -> None:
         discount=0.5,
         budget=1.5,
     )
-    result = solve_noisy(model, 1e-3, Clock(2), 1e9, 0, None)
+    result = solve_noisy(model, Effort(1e-3, Clock(2), 1e9))
     assert result.status == "optimal"
     assert rc.verify(model, result.policy, result.summary()).verified
 
 
 def test_memory_that_runs_out_ends_the_search() -> None:
-    result = solve_noisy(rc.problems.make("hallway"), 1e-3, Clock(20), 3e7, 0, None)
+    result = solve_noisy(rc.problems.make("hallway"), Effort(1e-3, Clock(20), 3e7))
     assert result.status == "memory limit"
     assert result.lower < result.upper

@@ -23,8 +23,8 @@ from ...model import CPOMDP
 from ...policies import ControllerPolicy
 from ...policies.equal_nodes import NOWHERE, closed, merge_equal
 from ..belief_graph.search import Objective
-from ..clock import Clock
 from ..early import finishing
+from ..effort import Effort
 from ..pointbased.levels import level_values
 from ..pointbased.search import PointBasedSearch
 from ..pointbased.switches import PointBasedSwitches
@@ -323,19 +323,13 @@ def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) ->
     return FewBeliefs(search)
 
 
-def solve_few(
-    few: FewBeliefs,
-    epsilon: float,
-    clock: Clock,
-    memory_limit: float,
-    seed: int,
-    progress: Callable[[TracePoint], None] | None,
-) -> Result:
+def solve_few(few: FewBeliefs, effort: Effort) -> Result:
     """Value iteration on ever finer levels, and the policy that attains the lower bound."""
+    clock = effort.clock
     clock.ready()
     trace = [_point(few, 0.0)]
     try:
-        status = _iterate(few, epsilon, clock, memory_limit, trace, progress)
+        status = _iterate(few, effort, trace)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
@@ -347,7 +341,7 @@ def solve_few(
         status,
         trace,
         clock.setup_seconds,
-        seed,
+        effort.seed,
         policy=policy,
         reward=reward,
         cost=cost,
@@ -359,18 +353,12 @@ def solve_few(
     )
 
 
-def _iterate(
-    few: FewBeliefs,
-    epsilon: float,
-    clock: Clock,
-    memory_limit: float,
-    trace: list[TracePoint],
-    progress: Callable[[TracePoint], None] | None,
-) -> str:
+def _iterate(few: FewBeliefs, effort: Effort, trace: list[TracePoint]) -> str:
     """Sweeps until the bounds meet, with more levels whenever sweeps change little; return what ended it.
 
     That is "stalled" if a search should go on from here.
     """
+    epsilon, clock = effort.epsilon, effort.clock
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if few.upper == -np.inf:
             return INFEASIBLE
@@ -384,11 +372,11 @@ def _iterate(
         point = _point(few, clock.seconds, trace[-1])
         if point.seconds - trace[-1].seconds > _BLINK or point.upper - point.lower <= epsilon:
             trace.append(point)
-            if progress is not None:
-                progress(point)
+            if effort.progress is not None:
+                effort.progress(point)
         gap = few.upper - few.lower
         settled = change / few.model.fade <= _SETTLED * gap or change == 0.0
-        if settled and (gap <= 2 * few.slack or not has_time or not few.refine(memory_limit)):
+        if settled and (gap <= 2 * few.slack or not has_time or not few.refine(effort.memory_limit)):
             return STALLED
     return OPTIMAL
 

@@ -6,7 +6,6 @@ usually earns more: it changes to a better plan wherever the budget that is left
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
 from ..clock import Clock
 from ..early import finishing
+from ..effort import Effort
 from ..policy_value import simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
@@ -38,23 +38,15 @@ _SETUP = 0.35  # share of the time limit that informed bounds may take
 _GUIDES = 0.25  # share of it that is for guides, where costs vary within a class
 
 
-def solve_noisy(
-    model: CPOMDP,
-    epsilon: float,
-    clock: Clock,
-    memory_limit: float,
-    seed: int,
-    progress: Callable[[TracePoint], None] | None,
-    switches: PointBasedSwitches | None = None,
-) -> Result:
+def solve_noisy(model: CPOMDP, effort: Effort, switches: PointBasedSwitches | None = None) -> Result:
     """Bounds on the best reward within the budget, and a set of plans that keeps it in every history."""
-    budget = np.array(model.spending_limit)
+    budget, clock, seed = np.array(model.spending_limit), effort.clock, effort.seed
     search = PointBasedSearch(
         model,
         Objective(1.0, np.zeros(model.n_costs)),
         budget,
         switches,
-        memory_limit,
+        effort.memory_limit,
         _LEVELS,
         seed,
         over=lambda: clock.share_used(_SETUP),
@@ -63,7 +55,7 @@ def solve_noisy(
     trace = [_point(search, 0.0)]
     is_guided, earns = budget.size > 0 and search.parts.space.varies, None
     try:
-        status = _search(search, epsilon, clock, 1 - _GUIDES if is_guided else 1.0, trace, progress)
+        status = _search(search, effort, 1 - _GUIDES if is_guided else 1.0, trace)
         if is_guided and status != OPTIMAL and search.best_candidate != NONE:
             earns = _best_guided(search, clock, seed)
     except KeyboardInterrupt:
@@ -142,15 +134,9 @@ def _best_guided(search: PointBasedSearch, clock: Clock, seed: int) -> _Earning:
     return best
 
 
-def _search(
-    search: PointBasedSearch,
-    epsilon: float,
-    clock: Clock,
-    share: float,
-    trace: list[TracePoint],
-    progress: Callable[[TracePoint], None] | None,
-) -> str:
+def _search(search: PointBasedSearch, effort: Effort, share: float, trace: list[TracePoint]) -> str:
     """Trials in slices of time until something ends it, or a share of the time is up; return what did."""
+    epsilon, clock = effort.epsilon, effort.clock
     inner_epsilon = max(epsilon - 2 * search.slack - search.late, search.slack)
     while not trace[-1].upper - trace[-1].lower <= epsilon:
         if search.infeasible:
@@ -162,8 +148,8 @@ def _search(
         with clock.slice() as work:
             search.search(inner_epsilon, work)
         trace.append(_point(search, clock.seconds, trace[-1]))
-        if progress is not None:
-            progress(trace[-1])
+        if effort.progress is not None:
+            effort.progress(trace[-1])
         if search.still and search.gap > inner_epsilon and not search.refine():
             return STALLED
         if search.gap <= inner_epsilon and trace[-1].upper - trace[-1].lower > epsilon and not search.infeasible:
