@@ -110,7 +110,7 @@ def html(shown: Table) -> str:
     own = [column for column in columns if column.over or not over]
     lines += [f"<tr>{''.join(_html_title(column) for column in own)}</tr>", "</thead>"]
     for block in shown.blocks:
-        lines += ["<tbody>", _html_problem(shown.columns, block[0], len(columns))]
+        lines += ["<tbody>", *_html_problem(shown.columns, block[0], len(columns))]
         for row in block:
             (_, first), *rest = [(c, e) for c, e in zip(shown.columns, row, strict=True) if not c.once]
             name = f'<th scope="row">{in_html(first.text)}</th>'
@@ -193,11 +193,11 @@ def _html_title(column: Column, extra: str = "") -> str:
     return f'<th scope="col"{kind}{extra}>{in_html(column.title)}</th>'
 
 
-def _html_problem(columns: Sequence[Column], row: Sequence[Entry], width: int) -> str:
-    """The line above a problem's rows: its name, and what else is said of it once."""
-    name, *more = [(column.title, entry.text) for column, entry in zip(columns, row, strict=True) if column.once]
-    facts = "".join(f" <small>{in_html(title)}: {in_html(text)}</small>" for title, text in more)
-    return f'<tr><th scope="rowgroup" colspan="{width}"><span>{in_html(name[1])}{facts}</span></th></tr>'
+def _html_problem(columns: Sequence[Column], row: Sequence[Entry], width: int) -> list[str]:
+    """The line above a problem's rows, if there is one: its name, and what else is said of it once."""
+    once = [(column.title, in_html(entry.text)) for column, entry in zip(columns, row, strict=True) if column.once]
+    words = [text if not i else f"<small>{in_html(title)}: {text}</small>" for i, (title, text) in enumerate(once)]
+    return [f'<tr><th scope="rowgroup" colspan="{width}"><span>{" ".join(words)}</span></th></tr>'] if once else []
 
 
 def _html_entry(column: Column, entry: Entry) -> str:
