@@ -44,6 +44,7 @@ LAYERS = {
     "views.notebook": {"_plain_text"},  # what it shows, it names for type checkers alone: models and results use it
     "model": BASE | {"kernels", "views.notebook"},
     "bounds": ON_MODELS,
+    "views.parts": set(),  # of labels, which it only reads
     "views.drawing": BASE | {"model"},  # shapes, of which problems make their maps
     "views.grid": {"views.drawing"},
     "problems": BASE | {"model", "views.drawing"},
@@ -54,8 +55,8 @@ LAYERS = {
     "compression": BASE | {"model", "policies", "verification"},
     "io": ON_POLICIES | {"verification"},  # what a proof is
     "solvers": ON_POLICIES | {"evaluation", "simulation", "verification", "_live"},  # and what it must satisfy
-    "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},
-    "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing"},
+    "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing", "views.parts"},
+    "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing", "views.parts"},
     "gym": ON_MODELS | {"simulation", "problems"},
     "_to_gymnasium": {"model", "gym"},
     "testing": EVERYTHING_ELSE,

@@ -18,8 +18,8 @@ from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
 from .. import notebook
+from ..parts import in_words, marginals
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
-from .parts import in_words, marginals
 from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
 

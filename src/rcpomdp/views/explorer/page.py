@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..._types import FloatArray
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
+from ...model.validation import count
 from ...policies import (
     AlphaPolicy,
     BudgetedAlphaPolicy,
@@ -35,6 +37,7 @@ from ...policies import (
     policy_graph,
 )
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
+from ..parts import uncertain
 from .alternatives import Bounds
 from .risk import risks
 from .walk import HistoryGraph, belief_key, starts, walk
@@ -212,7 +215,7 @@ def _kind(policy: Policy[Any]) -> str:
             return f"a mixture of {len(policy.policies)}"
         case ControllerPolicy() | StochasticControllerPolicy():
             lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
-            return f"a controller of {policy.actions.size:,} nodes{lots}"
+            return f"a controller of {count(policy.actions.size, 'node')}{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
@@ -227,7 +230,7 @@ class _Beliefs:
     def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
         self.model, self.drawing = model, drawing
         self._beliefs: list[Belief] = []
-        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, overlay, alternatives]
+        self.rows: list[list[Any]] = []  # [likeliest states, states beyond, overlay, alternatives, parts]
         self.states: dict[str, int] = {}
         self.shapes: dict[tuple[Any, ...], int] = {}
         self._index: dict[bytes, int] = {}
@@ -239,13 +242,20 @@ class _Beliefs:
             self._index[key] = len(self.rows)
             self._beliefs.append(belief)
             likely = np.argsort(-belief.probabilities, kind="stable")[:_SHOWN]
-            shown: list[float] = []
-            for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
-                shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
+            names = (str(self.model.states[s]) for s in belief.states[likely].tolist())
+            shown = self._named(zip(names, belief.probabilities[likely].tolist(), strict=True))
+            parts = [
+                [place, max(0, len(values) - _SHOWN), *self._named(islice(values.items(), _SHOWN))]
+                for place, values in uncertain(self.model, belief).items()
+            ]
             overlay = [] if self.drawing is None else [_shape(shape) for shape in checked_overlay(self.drawing, belief)]
             numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in overlay]
-            self.rows.append([shown, belief.states.size - likely.size, numbers, None])
+            self.rows.append([shown, belief.states.size - likely.size, numbers, None, parts])
         return self._index[key]
+
+    def _named(self, values: Iterable[tuple[str, float]]) -> list[float]:
+        """Names by their numbers, and their probabilities."""
+        return _flat((self.states.setdefault(name, len(self.states)), _digits(p)) for name, p in values)
 
     def judge(self) -> None:
         """Add what is proven of every action, where the process goes on."""
