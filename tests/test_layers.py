@@ -24,7 +24,7 @@ ON_MODELS = BASE | {"kernels", "model", "views.notebook"}
 ON_POLICIES = ON_MODELS | {"bounds", "lp", "policies"}
 EVERYTHING_ELSE = ON_POLICIES | {
     *("evaluation", "simulation", "verification", "compression", "solvers", "io", "problems", "gym"),
-    *("views.drawing", "views.explorer", "views.rendering", "views.grid", "_live"),
+    *("views.drawing", "views.explorer", "views.rendering", "views.grid", "views.drawing_file", "_live"),
 }
 
 # What a layer may import, beside itself and other packages.
@@ -47,6 +47,7 @@ LAYERS = {
     "views.parts": set(),  # of labels, which it only reads
     "views.drawing": BASE | {"model"},  # shapes, of which problems make their maps
     "views.grid": {"views.drawing"},
+    "views.drawing_file": BASE | {"views.drawing"},
     "problems": BASE | {"model", "views.drawing"},
     "policies": ON_POLICIES - {"policies"},
     "evaluation": ON_POLICIES,
