@@ -56,7 +56,7 @@ LAYERS = {
     "compression": BASE | {"model", "policies", "verification"},
     "io": ON_POLICIES | {"verification"},  # what a proof is
     "solvers": ON_POLICIES | {"evaluation", "simulation", "verification", "_live"},  # and what it must satisfy
-    "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing", "views.parts"},
+    "views.explorer": ON_POLICIES | {"evaluation", "io", "verification", "views.drawing", "views.parts"},
     "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing", "views.parts"},
     "gym": ON_MODELS | {"simulation", "problems"},
     "_to_gymnasium": {"model", "gym"},

@@ -2,8 +2,9 @@
 
 The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, the overlay of
 its drawing (`drawing`) and what is proven of every action (`alternatives`). What is left of the budget, and the
-verdicts on actions that follow from it, are worked out while walking, by the same rules as in `explanation`. Numbers
-are rounded to 9 digits, those that are compared with a budget to 14.
+verdicts on actions that follow from it, are worked out while walking, by the same rules as in `explanation`; of a proof
+the page has the budgets that it names, where an explanation asks for what is left. Numbers are rounded to 9 digits,
+those that are compared with a budget to 14.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ...policies import (
     StochasticControllerPolicy,
     policy_graph,
 )
+from ...verification.proof import Proof
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from ..parts import uncertain
 from .alternatives import Bounds
@@ -72,6 +74,7 @@ def page(
     most_nodes: int = MOST_NODES,
     most_steps: int | None = None,
     seed: int = 0,
+    proof: Proof | None = None,
 ) -> Page:
     """The page of one policy, or of two side by side.
 
@@ -80,6 +83,7 @@ def page(
     drawing : how the problem is drawn; without it beliefs are shown by bars alone
     most_nodes, most_steps : where to stop exploring each policy
     seed : of policies that draw at random
+    proof : of a solver, by which actions are judged; else by the bounds that solvers start from
 
     Examples
     --------
@@ -96,7 +100,8 @@ def page(
     graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
     beliefs = _Beliefs(model, drawing)
     shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
-    beliefs.judge()
+    bounds = Bounds(model, proof)
+    beliefs.judge(bounds)
     data = {
         "model": {
             "name": model.title,
@@ -120,6 +125,7 @@ def page(
             "height": float(drawing.height),
             "scene": [_shape(s) for s in checked_scene(drawing)],
         },
+        "judgedBy": bounds.source,
         "version": __version__,
     }
     return Page(
@@ -257,10 +263,10 @@ class _Beliefs:
         """Names by their numbers, and their probabilities."""
         return _flat((self.states.setdefault(name, len(self.states)), _digits(p)) for name, p in values)
 
-    def judge(self) -> None:
+    def judge(self, known: Bounds) -> None:
         """Add what is proven of every action, where the process goes on."""
         going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
-        bounds = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        bounds = known.at_all([self._beliefs[i] for i in going])
         for i, found in zip(going, bounds, strict=True):
             self.rows[i][3] = [
                 [
