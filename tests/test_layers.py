@@ -24,7 +24,7 @@ ON_MODELS = BASE | {"kernels", "model", "views.notebook"}
 ON_POLICIES = ON_MODELS | {"bounds", "lp", "policies"}
 EVERYTHING_ELSE = ON_POLICIES | {
     *("evaluation", "simulation", "verification", "compression", "solvers", "io", "problems", "gym"),
-    *("views.drawing", "views.explorer", "views.rendering", "views.grid", "_live"),
+    *("views.drawing", "views.explorer", "views.rendering", "views.grid", "views.drawing_file", "_live"),
 }
 
 # What a layer may import, beside itself and other packages.
@@ -44,8 +44,10 @@ LAYERS = {
     "views.notebook": {"_plain_text"},  # what it shows, it names for type checkers alone: models and results use it
     "model": BASE | {"kernels", "views.notebook"},
     "bounds": ON_MODELS,
+    "views.parts": set(),  # of labels, which it only reads
     "views.drawing": BASE | {"model"},  # shapes, of which problems make their maps
     "views.grid": {"views.drawing"},
+    "views.drawing_file": BASE | {"views.drawing"},
     "problems": BASE | {"model", "views.drawing"},
     "policies": ON_POLICIES - {"policies"},
     "evaluation": ON_POLICIES,
@@ -54,8 +56,8 @@ LAYERS = {
     "compression": BASE | {"model", "policies", "verification"},
     "io": ON_POLICIES | {"verification"},  # what a proof is
     "solvers": ON_POLICIES | {"evaluation", "simulation", "verification", "_live"},  # and what it must satisfy
-    "views.explorer": ON_POLICIES | {"evaluation", "io", "views.drawing"},
-    "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing"},
+    "views.explorer": ON_POLICIES | {"evaluation", "io", "verification", "views.drawing", "views.parts"},
+    "views.rendering": ON_POLICIES | {"simulation", "io", "views.drawing", "views.parts"},
     "gym": ON_MODELS | {"simulation", "problems"},
     "_to_gymnasium": {"model", "gym"},
     "testing": EVERYTHING_ELSE,

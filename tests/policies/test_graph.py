@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ MODEL = rc.problems.make("tiger")
 # Node 3 cannot be reached.
 CONTROLLER = ControllerPolicy(MODEL, [2, 0, 1, 1], [[1, 1], [0, 2], [1, 1], [0, 0]], start=1)
 
+_SVG = "{http://www.w3.org/2000/svg}"
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _WORD = rf"(?:[A-Za-z_][A-Za-z0-9_]*|-?[0-9.]+|{_STRING})"
 _ATTRIBUTES = rf"(?: \[{_WORD}={_WORD}(?:, {_WORD}={_WORD})*\])?"
@@ -187,7 +189,7 @@ def test_the_command_draws_what_a_file_holds(run, tmp_path: Path) -> None:
     assert run("graph", path, "--out", out) == (0, "", "")
     assert Path(out).read_text() == graph.to_dot()
     assert run("graph", path, "--max-nodes", "1")[2] == "rcpomdp: 2 of 3 nodes are left out\n"
-    assert run("graph", path, "--format", "svg") == (2, "", "rcpomdp: format 'svg' is neither dot nor json\n")
+    assert run("graph", path, "--format", "pdf") == (2, "", "rcpomdp: format 'pdf' is none of dot, json and svg\n")
 
 
 def test_commands_take_policies_of_other_programs(run, tmp_path: Path) -> None:
@@ -206,3 +208,27 @@ def test_commands_take_policies_of_other_programs(run, tmp_path: Path) -> None:
         2,
         f"rcpomdp: {vectors!r} is the name of another program's policy; save as .rcp, or use rc.io.write_policy\n",
     )
+
+
+def test_the_picture_has_every_node_and_arrow_and_no_strangers_tags() -> None:
+    graph = policy_graph(CONTROLLER, MODEL)
+    root = ET.fromstring(graph.to_svg())
+    assert (len(root.findall(f".//{_SVG}rect")), len(root.findall(f"{_SVG}path"))) == (3, 1 + len(graph.edges))
+    inside = [float(x.get(k)) for x in root.iter(f"{_SVG}rect") for k in ("x", "y")]
+    assert min(inside) >= 0
+    assert max(inside) <= float(root.get("width"))
+    evil = PolicyGraph((Node("<script>&", 0, 0),), (Edge(0, 0, ('"><b>',)),), (Start(0, 1.0),))
+    assert {e.tag.removeprefix(_SVG) for e in ET.fromstring(evil.to_svg()).iter()} <= {
+        *("svg", "style", "defs", "marker", "polygon", "path", "g", "rect", "text", "title"),
+    }
+
+
+def test_a_notebook_shows_the_first_nodes_of_many() -> None:
+    n = 100
+    chain = ControllerPolicy(MODEL, [0] * n, [[min(i + 1, n - 1)] * 2 for i in range(n)])
+    graph = policy_graph(chain, MODEL)
+    shown = graph._repr_html_()
+    assert shown.count("<rect") == 40
+    assert "and 60 more nodes" in shown
+    assert graph.first(40) == policy_graph(chain, MODEL, max_nodes=40)
+    assert policy_graph(blind(MODEL, 0), MODEL).to_svg() == policy_graph(blind(MODEL, 0), MODEL).to_svg()

@@ -127,11 +127,12 @@ def model(problem: str, param: list[str] | None, budget: list[str] | None, costs
 
 
 def drawing(problem: str, model: CPOMDP) -> Drawing | None:
-    """The drawing of a problem's model; of one that has none, or is from a file, its cells, if states are called so."""
+    """The drawing of a problem's model, or that beside a model file; else its cells, if states are called so."""
     from ..io.model_file import is_model_file
+    from ..views.drawing_file import drawing_beside
     from ..views.grid import grid_drawing
 
-    own = None if is_model_file(problem) else problems.get(problem).draw(model)
+    own = drawing_beside(problem, model) if is_model_file(problem) else problems.get(problem).draw(model)
     return grid_drawing(model) if own is None else own
 
 

@@ -27,6 +27,10 @@ def _explain(
         int | None, typer.Option(min=1, help="Which policy of a mixture was drawn; the likeliest that fits.")
     ] = None,
     seed: Seed = 0,
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A proof by `rcpomdp solve --proof`, by which actions are judged."),
+    ] = None,
     problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
@@ -35,10 +39,11 @@ def _explain(
     """Tell why a policy does what it does after a history: belief, budget, what follows, what else there was."""
     name, model, _ = arguments.model_of_file(policy, problem, param, budget)
     announce_compilation()
-    from ..io import load_policy
+    from ..io import load_policy, load_proof
     from ..views.explorer import explain
 
-    told = explain(load_policy(policy, model), model, arguments.history(after), draw=draw, seed=seed)
+    held = None if proof is None else load_proof(proof, model)
+    told = explain(load_policy(policy, model), model, arguments.history(after), draw=draw, seed=seed, proof=held)
     if as_json:
         print_json({"problem": name, "policy": policy, **told.summary()})
     else:

@@ -28,6 +28,10 @@ def _explore(
     nodes: Annotated[int, typer.Option(min=1, help="Most nodes to explore of each policy.")] = 5000,
     depth: Annotated[int | None, typer.Option(min=0, help="Most steps to explore.")] = None,
     seed: Seed = 0,
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A proof by `rcpomdp solve --proof`, by which actions are judged."),
+    ] = None,
     problem: ProblemOfFile = None,
     param: Parameters = None,
     budget: Budgets = None,
@@ -37,7 +41,7 @@ def _explore(
     name, model, _ = arguments.model_of_file(policy, problem, param, budget)
     target = out or os.path.splitext(policy)[0] + ".html"
     announce_compilation()
-    from ..io import load_policy
+    from ..io import load_policy, load_proof
     from ..io.atomic import check_writable
     from ..views.explorer import Side, explore
 
@@ -48,8 +52,9 @@ def _explore(
             raise InputError(f"the page would take the place of {path!r}, which it is made from; give another --out")
     sides = [Side(os.path.basename(path), load_policy(path, model), _solver(path)) for path in paths]
     beside = None if compare is None else sides[1]
+    held = None if proof is None else load_proof(proof, model)
     drawing = arguments.drawing(name, model)
-    made = explore(sides[0], model, target, beside, drawing, most_nodes=nodes, most_steps=depth, seed=seed)
+    made = explore(sides[0], model, target, beside, drawing, most_nodes=nodes, most_steps=depth, seed=seed, proof=held)
     for path, randomised in zip(paths, made.randomised, strict=True):
         if randomised:
             say(f"{path} is randomised: the page shows one draw of it, seed {seed}")

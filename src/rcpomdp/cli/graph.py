@@ -11,7 +11,7 @@ from ..errors import InputError
 from . import arguments
 from .common import Parameters, ProblemOfFile, app, say, tell_lines
 
-_FORMATS = ("dot", "json")
+_FORMATS = ("dot", "json", "svg")
 
 
 @app.command("graph")
@@ -19,16 +19,16 @@ def _graph(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
     problem: ProblemOfFile = None,
     param: Parameters = None,
-    format_: Annotated[str, typer.Option("--format", metavar="dot|json", help="What to write.")] = "dot",
+    format_: Annotated[str, typer.Option("--format", metavar="dot|json|svg", help="What to write.")] = "dot",
     max_nodes: Annotated[
         int | None, typer.Option(min=1, help="Most nodes, those that are met first; all that can be reached.")
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write to a file instead of stdout.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Draw a controller: its nodes and where observations lead, for GraphViz or as JSON."""
+    """Draw a controller: its nodes and where observations lead, for GraphViz, as JSON or as a picture."""
     if format_ not in _FORMATS:
-        raise InputError(f"format {format_!r} is neither dot nor json")
+        raise InputError(f"format {format_!r} is none of dot, json and svg")
     _, model, _ = arguments.model_of_file(policy, problem, param, None)
     from ..io import load_policy
     from ..io.atomic import whole_file
@@ -38,7 +38,7 @@ def _graph(
     if as_json or format_ == "json":
         written = json.dumps(graph.to_json(), indent=2, allow_nan=False) + "\n"
     else:
-        written = graph.to_dot()
+        written = graph.to_svg() if format_ == "svg" else graph.to_dot()
     if graph.omitted:
         say(f"{graph.omitted:,} of {len(graph.nodes) + graph.omitted:,} nodes are left out")
     if out is None:

@@ -1,4 +1,4 @@
-"""A controller as a graph to look at: the nodes it can reach, what leads from one to another, GraphViz DOT and JSON.
+"""A controller as a graph to look at: the nodes it can reach, what leads from one to another, as SVG, DOT and JSON.
 
 A node is reached if some history of the model leads to it before the process has surely ended; observations that are
 impossible where a node is met make no edge. A mixture is one graph with several starts and their weights.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,11 @@ from ..errors import PolicyError
 from ..model import CPOMDP
 from .base import Policy
 from .controller import ControllerPolicy
+from .graph_svg import svg
 from .mixture import MixturePolicy
 
 _SHOWN = 8  # observations on one arrow of a drawing
+_LOOKED_AT = 40  # nodes in a notebook
 
 
 class Node(NamedTuple):
@@ -72,6 +74,27 @@ class PolicyGraph:
         """The graph as GraphViz reads it."""
         return "\n".join(self._dot()) + "\n"
 
+    def to_svg(self) -> str:
+        """The graph as a picture, in the colours of the page it stands in."""
+        return svg(self) + "\n"
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow-x:auto">{svg(self.first(_LOOKED_AT))}</div>'
+
+    def first(self, count: int) -> PolicyGraph:
+        """The nodes that are met first, and what leads from one of them to another."""
+        if count >= len(self.nodes):
+            return self
+        beyond = {edge.source for edge in self.edges if edge.target >= count}
+        return replace(
+            self,
+            nodes=self.nodes[:count],
+            edges=tuple(edge for edge in self.edges if max(edge.source, edge.target) < count),
+            starts=tuple(start for start in self.starts if start.node < count),
+            omitted=self.omitted + len(self.nodes) - count,
+            cut=tuple(i for i in range(count) if i in beyond or i in self.cut),
+        )
+
     def _dot(self) -> Iterator[str]:
         yield f"digraph {_quoted(self.name)} {{"
         yield "  rankdir=LR;"
@@ -114,26 +137,21 @@ def policy_graph(policy: Policy[Any], model: CPOMDP, max_nodes: int | None = Non
             place[p, n] = len(place)
             following = controllers[p][0].successors[n]
             queue.extend((p, m) for m in following[possible[p][n]].tolist())
-    shown = len(place) if max_nodes is None else min(max_nodes, len(place))
-    kept = list(place)[:shown]
+    shown = len(place) if max_nodes is None else max_nodes
     actions, observations = [str(a) for a in model.actions], [str(o) for o in model.observations]
-    edges, cut = [], []
-    for source, (p, n) in enumerate(kept):
+    edges = []
+    for source, (p, n) in enumerate(list(place)[:shown]):
         leading: dict[int, list[str]] = {}
         for o in np.flatnonzero(possible[p][n]).tolist():
             leading.setdefault(place[p, int(controllers[p][0].successors[n, o])], []).append(observations[o])
-        edges += [Edge(source, target, tuple(seen)) for target, seen in leading.items() if target < shown]
-        if any(target >= shown for target in leading):
-            cut.append(source)
-    starts = [Start(place[p, c.start], weight) for p, (c, weight) in enumerate(controllers)]
-    return PolicyGraph(
-        nodes=tuple(Node(actions[controllers[p][0].actions[n]], p, n) for p, n in kept),
+        edges += [Edge(source, target, tuple(seen)) for target, seen in leading.items()]
+    whole = PolicyGraph(
+        nodes=tuple(Node(actions[controllers[p][0].actions[n]], p, n) for p, n in place),
         edges=tuple(edges),
-        starts=tuple(start for start in starts if start.node < shown),
-        omitted=len(place) - shown,
-        cut=tuple(cut),
-        name=model.name,
+        starts=tuple(Start(place[p, c.start], weight) for p, (c, weight) in enumerate(controllers)),
+        name=model.title,
     )
+    return whole.first(shown)
 
 
 def _controllers(policy: Policy[Any], weight: float) -> Iterator[tuple[ControllerPolicy, float]]:

@@ -76,24 +76,34 @@ def check_proof(model: CPOMDP, proof: Proof) -> ProofCheck:
     (True, 10.0)
     """
     q = Inequalities(model, proof)
-    steps = 1 + lasting(model)
-    allowed = _rounding(q)
-    worst = max((*_tables(q), *_entries(q, range(len(proof.weights)))), key=lambda fault: fault.excess)
-    q.doubt = doubt = (max(worst.excess, 0.0) + allowed) * steps
-    exact = max(_entries(q, (EXACT,)), key=lambda fault: fault.excess, default=worst)
-    if exact.excess > worst.excess:
-        worst = exact
-    doubts = doubt, doubt + (max(exact.excess, 0.0) + allowed) * steps
-    upper = min(_bounds(q, doubts), default=np.inf)
+    worst, most = _judged(q)
+    upper = min(_bounds(q, most), default=np.inf)
     confirmed = upper <= proof.upper
     problem = None
     if not confirmed:
         problem = f"it proves {_shown(upper)}, not {_shown(proof.upper)} as claimed"
-        if worst.excess > allowed:
+        if worst.excess > _rounding(q):
             problem += f": {worst.where}"
     return ProofCheck(
         confirmed, problem, upper, proof.upper, worst.excess, len(proof.point_ptr) - 1, len(proof.entry_point)
     )
+
+
+def doubts(q: Inequalities) -> tuple[float, float]:
+    """By how much values of relaxations, and exact ones, may be too low, whatever they are."""
+    return _judged(q)[1]
+
+
+def _judged(q: Inequalities) -> tuple[Fault, tuple[float, float]]:
+    """The worst fault, and by how much values of relaxations and exact ones may be too low for all faults."""
+    steps = 1 + lasting(q.model)
+    allowed = _rounding(q)
+    worst = max((*_tables(q), *_entries(q, range(len(q.proof.weights)))), key=lambda fault: fault.excess)
+    q.doubt = doubt = (max(worst.excess, 0.0) + allowed) * steps
+    exact = max(_entries(q, (EXACT,)), key=lambda fault: fault.excess, default=worst)
+    if exact.excess > worst.excess:
+        worst = exact
+    return worst, (doubt, doubt + (max(exact.excess, 0.0) + allowed) * steps)
 
 
 def _rounding(q: Inequalities) -> float:

@@ -147,15 +147,15 @@ def check_drawing(drawing: Any) -> None:
 
 def checked_scene(drawing: Drawing) -> list[Shape]:
     """The scene of a drawing, its shapes checked."""
-    return _checked(drawing.scene(), "scene")
+    return checked_shapes(drawing.scene(), "scene")
 
 
 def checked_overlay(drawing: Drawing, belief: Belief) -> list[Shape]:
     """The overlay of a drawing for a belief, its shapes checked."""
-    return _checked(drawing.overlay(belief), "overlay")
+    return checked_shapes(drawing.overlay(belief), "overlay")
 
 
-def _checked(shapes: Any, where: str) -> list[Shape]:
+def checked_shapes(shapes: Any, where: str) -> list[Shape]:
     """Shapes of plain numbers and words, strengths cut to between 0 and 1; the first that cannot be drawn is named."""
     if not isinstance(shapes, Iterable) or isinstance(shapes, Shape | str):
         raise ProblemError(f"the drawing's {where} is {shapes!r}, not a list of shapes")

@@ -17,7 +17,7 @@ from rcpomdp.experiments.run.record import Record
 from record_json import changed, odd, real
 
 SUITES = {
-    "paper-extended": ["reward-violation", "distribution-ce-c-5", "bounds"],
+    "paper-extended": ["reward-violation", "distribution-ce-c-5"],  # of CE alone, whose searches end at once
     "paper-unconstrained": ["bounds"],
     "paper-figure": ["tunnels", "reward-violation", "distribution-tunnels-c-1-p-correct-0.8", "bounds"],
     "ablation": ["bounds", "ablation"],
@@ -45,18 +45,41 @@ def test_each_suite_has_its_plots(suite: str) -> None:
         assert "nan" not in p.description
 
 
+def lively(record: Record) -> Record:
+    """A record whose runs differ and whose bounds move, if it has any."""
+    end = record.trace[-1:]
+    trace = np.vstack([end - np.array([0, 1, -1]), end + np.array([1, 0, 0])])
+    return changed(record, run_reward=record.run_reward + np.arange(len(record.run_reward)), trace=trace)
+
+
 @pytest.mark.parametrize("name", odd())
 def test_odd_records_are_drawn_or_left_out(name: str) -> None:
-    drawn = {p.name for p in plots(odd()[name]) if ET.fromstring(svg(p)) is not None}
+    drawn = {p.name for p in plots([lively(r) for r in odd()[name]]) if ET.fromstring(svg(p)) is not None}
     expected = {
         "failed": set(),
         "no runs and no bounds": set(),
         "no runs": {"bounds"},
+        "one run": {"reward-violation", "bounds"},
         "no bounds": {"reward-violation", "distribution-ce-c-5"},
         "no costs": {"distribution-ce-c-none", "bounds"},
     }
     assert drawn == expected.get(name, drawn)
     assert drawn or name in {"failed", "no runs and no bounds"}
+
+
+def test_a_plot_with_nothing_to_show_is_left_out() -> None:
+    """Every run of ARCS on CE earns 10 and costs 5, and its bounds are there before the axis of time begins."""
+    (arcs,) = real("paper-extended", "CE", "ARCS")
+    settled = changed(arcs, trace=np.array([[1e-4, 0.0, 12.0], [5e-4, 10.0, 10.0], [2e-3, 10.0, 10.0]]))
+    assert [p.name for p in plots([settled])] == ["reward-violation"]  # with the paper's point
+    assert plots([changed(settled, {"problem": "gone", "title": "gone"})]) == []
+    assert "scaling" not in {p.name for p in plots(real("scaling")[:1])}
+
+
+def test_a_legend_takes_one_row_where_it_has_room() -> None:
+    (legend,) = plot("paper-extended", "reward-violation").figure.legends
+    assert legend._ncols == len(legend.get_texts()) > 4
+    assert legend.get_window_extent().width <= legend.figure.bbox.width
 
 
 def test_the_same_records_give_the_same_files() -> None:
@@ -148,7 +171,7 @@ def test_names_of_files_are_plain() -> None:
 
 def test_no_two_plots_of_a_suite_share_a_name() -> None:
     (record,) = real("paper-extended", "CE", "ARCS")
-    twins = [changed(record, {"title": title}) for title in ("Δ", "Γ", "Σ")]
+    twins = [lively(changed(record, {"title": title, "algorithm": a})) for title in ("Δ", "Γ", "Σ") for a in "AB"]
     names = [p.name for p in plots(twins)]
     assert names == ["reward-violation", "distribution-c-5", "distribution-c-5-2", "distribution-c-5-3", "bounds"]
 

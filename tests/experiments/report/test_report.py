@@ -72,7 +72,7 @@ def test_it_can_be_listened_to(text: str) -> None:
     assert levels.count(1) == 1
     assert all(b <= a + 1 for a, b in pairwise(levels))
     assert len(page.all("table")) == len(page.all("caption"))
-    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 8
+    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 7
     names = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
     for picture in page.all("svg"):
         assert picture["role"] == "img"

@@ -195,3 +195,24 @@ def test_seeds_that_failed_are_told_in_every_format_and_layout() -> None:
     [row] = csv.DictReader(io.StringIO(formats.render([good, bad], "csv")))
     assert (row["seeds"], row["failed_seeds"]) == ("0", "1")
     assert "with 1 of 2 seeds (1)" in report([good, bad])
+
+
+def test_exact_values_stand_beside_the_means_of_runs() -> None:
+    (arcs,) = real("paper-extended", "C-Tiger", "ARCS")
+    known = changed(arcs, exact=True, reward=-2.7784, cost=[2.9903])
+    shown = tables.table([known])
+    titles = [(column.over, column.title) for column in shown.columns]
+    row = dict(zip(titles, (entry.text for entry in shown.blocks[0][0]), strict=True))
+    assert "±" in row["", "Reward"]
+    assert (row["Exact", "Reward"], row["Exact", "Cost"]) == ("−2.778", "2.990")
+    assert tables.data([known])[0]["exact_reward"] == -2.7784
+
+
+@pytest.mark.parametrize("exact", [None, False])
+def test_what_is_not_known_to_be_exact_is_not_called_so(exact: bool | None) -> None:
+    known, other = (changed(record, exact=True) for record in real("paper-extended", "C-Tiger")[:2])
+    shown = tables.table([changed(known, exact=exact)])
+    assert not any(column.over == "Exact" for column in shown.columns)
+    beside = tables.table([changed(known, exact=exact), other])
+    place = [column.over for column in beside.columns].index("Exact")
+    assert sorted(row[place].text == tables.NOTHING for row in beside.blocks[0]) == [False, True]

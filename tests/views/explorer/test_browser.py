@@ -110,12 +110,16 @@ def check(shown: Page, told: rc.Explanation, side: int = 0) -> None:
     assert value(shown, "left-0", side) == pytest.approx(facts["left"][0], abs=1e-7)
     assert value(shown, "expected-0", side) == pytest.approx(facts["cost_to_come"][0][0], abs=1e-7)
     assert value(shown, "reward", side) == pytest.approx(facts["reward_to_come"][0], rel=1e-6, abs=1e-9)
-    bars = panel.locator(".bars li[data-value]").evaluate_all(
-        "all => all.map(e => [e.dataset.state, +e.dataset.value])"
-    )
+    states = "all => all.map(e => [e.dataset.state, +e.dataset.value])"
+    bars = panel.locator(".bars:not(.part .bars) li[data-value]").evaluate_all(states)
     believed = {row["state"]: row["probability"] for row in facts["belief"]}
     assert [p for _, p in bars] == pytest.approx(sorted(believed.values(), reverse=True)[:8], rel=1e-6)
     assert all(believed[state] == pytest.approx(p, rel=1e-6) for state, p in bars)
+    for part in panel.locator(".part").all():
+        values = facts["marginals"][int(part.get_attribute("data-part") or 0) - 1]
+        shown_values = dict(map(tuple, part.locator("li[data-value]").evaluate_all(states)))
+        assert shown_values == pytest.approx({value: values[value] for value in shown_values}, rel=1e-6)
+        assert len(shown_values) == min(8, len(values)) > 1
     observed = panel.locator(".observe").evaluate_all("all => all.map(e => [+e.dataset.o, +e.dataset.value])")
     assert dict(map(tuple, observed)) == pytest.approx(dict(told.observations), rel=1e-6)
     words = {"breaks the budget": "would break the budget"}

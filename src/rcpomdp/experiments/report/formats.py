@@ -98,26 +98,27 @@ def markdown(shown: Table) -> str:
 
 
 def html(shown: Table) -> str:
-    """A table of HTML without style of its own: marks are classes."""
-    over = any(column.over for column in shown.columns)
+    """A table of HTML without style of its own: marks are classes. A problem has a line above its rows."""
+    columns = [column for column in shown.columns if not column.once]
+    over = any(column.over for column in columns)
     lines = ["<table>"]
     if shown.title:
         lines.append(f"<caption>{in_html(shown.title)}</caption>")
     lines.append("<thead>")
     if over:
-        lines.append(f"<tr>{''.join(_html_over(shown.columns))}</tr>")
-    own = [column for column in shown.columns if column.over or not over]
+        lines.append(f"<tr>{''.join(_html_over(columns))}</tr>")
+    own = [column for column in columns if column.over or not over]
     lines += [f"<tr>{''.join(_html_title(column) for column in own)}</tr>", "</thead>"]
     for block in shown.blocks:
-        lines.append("<tbody>")
-        for number, row in enumerate(block):
-            cells = zip(shown.columns, row, strict=True)
-            parts = [_html_entry(c, entry, len(block)) for c, entry in cells if not (c.once and number)]
-            lines.append(f"<tr>{''.join(parts)}</tr>")
+        lines += ["<tbody>", *_html_problem(shown.columns, block[0], len(columns))]
+        for row in block:
+            (_, first), *rest = [(c, e) for c, e in zip(shown.columns, row, strict=True) if not c.once]
+            name = f'<th scope="row">{in_html(first.text)}</th>'
+            lines.append(f"<tr>{name}{''.join(_html_entry(c, entry) for c, entry in rest)}</tr>")
         lines.append("</tbody>")
     lines.append("</table>")
-    lines += [f'<p class="note">{in_html(note)}</p>' for note in legend(shown)]
-    return "\n".join(lines) + "\n"
+    notes = [f'<p class="note">{in_html(note)}</p>' for note in legend(shown)]
+    return "\n".join([*lines, *(['<div class="notes">', *notes, "</div>"] if notes else [])]) + "\n"
 
 
 def latex(shown: Table) -> str:
@@ -192,9 +193,14 @@ def _html_title(column: Column, extra: str = "") -> str:
     return f'<th scope="col"{kind}{extra}>{in_html(column.title)}</th>'
 
 
-def _html_entry(column: Column, entry: Entry, rows: int) -> str:
-    if column.once:
-        return f'<th scope="rowgroup" rowspan="{rows}">{in_html(entry.text)}</th>'
+def _html_problem(columns: Sequence[Column], row: Sequence[Entry], width: int) -> list[str]:
+    """The line above a problem's rows, if there is one: its name, and what else is said of it once."""
+    once = [(column.title, in_html(entry.text)) for column, entry in zip(columns, row, strict=True) if column.once]
+    words = [text if not i else f"<small>{in_html(title)}: {text}</small>" for i, (title, text) in enumerate(once)]
+    return [f'<tr><th scope="rowgroup" colspan="{width}"><span>{" ".join(words)}</span></th></tr>'] if once else []
+
+
+def _html_entry(column: Column, entry: Entry) -> str:
     names = " ".join(filter(None, ("number" if column.number else "", entry.mark)))
     sign = f"<sup>{_SIGN[entry.mark]}</sup>" if entry.mark in _SIGN else ""
     kind = f' class="{names}"' if names else ""

@@ -141,8 +141,10 @@ def _suite(name: str, records: list[Record], store: str) -> list[str]:
         formats.html(shown).rstrip(),
         "</div>",
     ]
-    for number, plot in enumerate(plots(records), 1):
-        lines += _figure(replace(plot, name=f"{slug(name)}-{plot.name}"), f"{name}, figure {number}")
+    drawn = [replace(plot, name=f"{slug(name)}-{plot.name}") for plot in plots(records)]
+    if drawn:
+        figures = [line for n, plot in enumerate(drawn, 1) for line in _figure(plot, f"{name}, figure {n}")]
+        lines += ['<div class="figures">', *figures, "</div>"]
     told = commands(name, records, store)
     if told:
         lines += ["<h3>To reproduce it</h3>", f"<pre><code>{in_html(chr(10).join(told))}</code></pre>"]

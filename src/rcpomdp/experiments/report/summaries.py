@@ -76,6 +76,20 @@ class Row:
         return float(np.mean(values)) if values else None
 
     @property
+    def exact_reward(self) -> float | None:
+        """The reward of the policies as they run, without sampling, where that is known."""
+        return self.own_reward if self._exact else None
+
+    @property
+    def exact_cost(self) -> tuple[float, ...]:
+        """Their costs, likewise."""
+        return tuple(float(c) for c in np.mean([record.cost for record in self.records], axis=0)) if self._exact else ()
+
+    @property
+    def _exact(self) -> bool:
+        return all(record.exact and record.reward is not None for record in self.records)
+
+    @property
     def seconds(self) -> float:
         """Mean time of set-up and search."""
         return float(np.mean([record.setup_seconds + record.seconds for record in self.records]))

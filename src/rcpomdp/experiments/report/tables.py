@@ -121,6 +121,8 @@ def _plain(group: Group, row: Row, mark: set[str]) -> dict[str, Any]:
         "overspent": [finite(c.mean) for c in row.overspent],
         "overspent_se": [finite(c.se) for c in row.overspent],
         "overspent_most": [finite(c.most) for c in row.overspent],
+        "exact_reward": row.exact_reward,
+        "exact_cost": list(row.exact_cost),
         "lower": row.lower,
         "upper": row.upper,
         "seconds": row.seconds,
@@ -167,6 +169,14 @@ def _reward(group: Group, row: Row, mark: set[str]) -> Entry:
 
 def _cost(group: Group, row: Row, mark: set[str]) -> Entry:
     return Entry("; ".join(map(estimate_text, row.cost)) or NOTHING)
+
+
+def _exact_reward(group: Group, row: Row, mark: set[str]) -> Entry:
+    return Entry(_fixed(row.exact_reward if row.runs else None))
+
+
+def _exact_cost(group: Group, row: Row, mark: set[str]) -> Entry:
+    return Entry("; ".join(map(_fixed, row.exact_cost if row.runs else ())) or NOTHING)
 
 
 def _overspent(group: Group, row: Row, mark: set[str]) -> Entry:
@@ -229,6 +239,10 @@ _MEANS: list[tuple[Column, _Make]] = [
     (Column("Reward"), _reward),
     (Column("Cost"), _cost),
 ]
+_EXACT: list[tuple[Column, _Make]] = [
+    (Column("Reward", "Exact"), _exact_reward),
+    (Column("Cost", "Exact"), _exact_cost),
+]
 _PAPER: list[tuple[Column, _Make]] = [
     *(
         (Column(title, "Paper"), _of_paper(quantity))
@@ -252,12 +266,13 @@ _ALGORITHM = (Column("Algorithm", number=False), _algorithm)
 _LIMIT = (Column("Limit"), _limit)
 
 _PARTS: dict[str, list[tuple[Column, _Make]]] = {
-    SHORT: [_NAME, _ALGORITHM, *_MEANS, *_PAPER, _LIMIT],
+    SHORT: [_NAME, _ALGORITHM, *_MEANS, *_EXACT, *_PAPER, _LIMIT],
     EXTENDED: [
         _NAME,
         (Column("S / A / O", once=True, number=False), _size),
         _ALGORITHM,
         *_MEANS,
+        *_EXACT,
         *_OVERSPENT,
         *_BOUNDS,
         *_PAPER,
@@ -287,6 +302,8 @@ def _notes(found: Sequence[Group], layout: str) -> list[str]:
         notes.append("Reward and cost are those of the policy that was found, without sampling; the best are bold.")
     elif any(row.runs for row in rows):
         notes.append("Means of simulated runs ± one standard error; without ±, the policy's own value.")
+        if any(row.exact_reward is not None for row in rows if row.runs):
+            notes.append("Exact are the policy's expected totals, computed; the means of its runs scatter around them.")
     if any(len(row.records) > 1 for row in rows):
         notes.append("Runs of several seeds are pooled; the standard error counts the spread between seeds.")
     if any(row.paper for row in rows):

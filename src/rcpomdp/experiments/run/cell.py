@@ -79,9 +79,10 @@ def _solve(cell: Cell, model: CPOMDP, tell: Callable[[str], None]) -> Result:
 def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callable[[str], None]) -> Record:
     before = time.perf_counter()
     runs = _no_runs(cell)
+    online = registry.get(cell.solver).online
     if cell.runs:
         tell("simulating")
-        paths = cell.problem in WITH_PATHS and not registry.get(cell.solver).online
+        paths = cell.problem in WITH_PATHS and not online
         counted = simulate(
             model,
             result.policy,
@@ -115,6 +116,7 @@ def _record(cell: Cell, model: CPOMDP, result: Result, began: str, tell: Callabl
         machine=machine(),
         started=began,
         finished=now(),
+        exact=result.standard_error is None and not online and cell.options.get("act_time") is None,
     )
 
 

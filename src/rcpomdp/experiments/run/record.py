@@ -57,3 +57,4 @@ class Record:
     paths: IntArray = field(
         default_factory=lambda: np.zeros((0, 0), dtype=np.int64)
     )  # [N, T+1] states, -1 after the end
+    exact: bool | None = None  # reward and cost are the policy's own, no means of runs; None: not noted at the time

@@ -280,7 +280,8 @@ class RunStore:
             }
             if len({len(arrays[name]) for name in _ARRAYS[1:-1]}) > 1 and costs:
                 raise ValueError("arrays of one run have different lengths")
-            return Record(cell=cell, status=row["status"], **{name: facts[name] for name in _FACTS}, **arrays)
+            known = {"exact": None} | facts  # older records do not say
+            return Record(cell=cell, status=row["status"], **{name: known[name] for name in _FACTS}, **arrays)
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"store {self.path!r} is damaged: run {row['id']} cannot be read: {error}") from None
 

@@ -11,6 +11,9 @@ and costs at least ``C(b, a) + γ Σ_o p(o) min_a' G_a'·b_o``. The third line h
 expected to cost more than ``d' = (d − C(b, a)) / γ`` breaks the budget there; where every a' does so after some
 observation, a itself cannot keep it. As a function of d it is a staircase, which is found once per belief. With
 several costs each has its own staircase, and the lowest counts.
+
+These are bounds that a solver starts from. Its own are lower: from a proof that it has written (`proven`), the second
+line and, with one cost, the stairs are lowered to what that proves.
 """
 
 from __future__ import annotations
@@ -26,11 +29,14 @@ from ...bounds import cost_fib_vectors, fib_vectors
 from ...bounds.blind import blind_vectors
 from ...model import CPOMDP
 from ...model.beliefs import Belief
+from ...verification.proof import Proof
+from .proven import ProvenBounds
 
 TAKEN, BREAKS, WORSE, OPEN = "taken", "breaks the budget", "worse", "not proven worse"
 LESS = "earns less within the budget"  # than the policy, which is not known to stay within it
 _TOGETHER = 256  # beliefs
 _RELATIVE = 1e-7  # by which a reward must be lower to count as worse: far above rounding
+_ABOVE = 1 + 1e-12  # times a budget is above it, also in a page; the slack on budgets is larger
 
 
 class Stair(NamedTuple):
@@ -86,10 +92,12 @@ def judge(
 
 
 class Bounds:
-    """The bounds of a model, of which alternatives at any belief are made."""
+    """The bounds of a model, of which alternatives at any belief are made; lower ones if a solver's proof is there."""
 
-    def __init__(self, model: CPOMDP) -> None:
+    def __init__(self, model: CPOMDP, proof: Proof | None = None) -> None:
         self.model = model
+        self._proven = None if proof is None else ProvenBounds(model, proof)
+        self.source = "informed bounds of the model" if proof is None else "the solver's proof"
         above = fib_vectors(model)
         below = blind_vectors(model, model.reward[None])[:, 0]
         costs = [cost_fib_vectors(model, k) for k in range(model.n_costs)]
@@ -98,9 +106,10 @@ class Bounds:
         self._gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
         self._seen = [sp.csc_array(z) for z in model.observation]  # by observation
 
-    def at(self, belief: Belief) -> list[Alternative]:
-        """All actions at a belief, in their order."""
-        return next(iter(self.at_all([belief])))
+    def at(self, belief: Belief, left: FloatArray | None = None) -> list[Alternative]:
+        """All actions at a belief, in their order; what is proven with [K] left is among their stairs."""
+        found = next(iter(self.at_all([belief])))
+        return found if left is None else self._lowered(belief, found, left)
 
     def at_all(self, given: Sequence[Belief]) -> Iterator[list[Alternative]]:
         """The same for many beliefs, which are worked on together."""
@@ -110,7 +119,21 @@ class Bounds:
             states, p = (np.concatenate(rows) for rows in zip(*part, strict=True))
             rows: Any = sp.csr_array((p, states, pointer), shape=(len(part), self.model.n_states))
             by_action = [self._alternatives(rows, a) for a in range(self.model.n_actions)]
-            yield from map(list, zip(*by_action, strict=True))
+            for belief, found in zip(part, zip(*by_action, strict=True), strict=True):
+                yield self._lowered(belief, list(found))
+
+    def _lowered(self, belief: Belief, found: list[Alternative], left: FloatArray | None = None) -> list[Alternative]:
+        """The same with what is proven; with one cost by budgets, which for several have no order."""
+        if self._proven is None:
+            return found
+        n_costs = self.model.n_costs
+        unlimited = self._proven.at(belief, np.full((1, n_costs), np.inf))[0]
+        found = [option._replace(reward_hi=min(option.reward_hi, float(unlimited[option.action]))) for option in found]
+        if n_costs != 1:
+            return found
+        levels = np.union1d(self._proven.levels(belief), [] if left is None else left)
+        most = np.minimum.accumulate(self._proven.at(belief, levels[:, None])[::-1])[::-1]  # [levels, A]
+        return [option._replace(stairs=(_lower(option.stairs[0], levels, most[:, option.action]),)) for option in found]
 
     def _alternatives(self, rows: Any, a: int) -> list[Alternative]:
         """One action at the beliefs in `rows`, [B, S]."""
@@ -135,6 +158,22 @@ class Bounds:
             Alternative(a, float(lo), float(hi), now[1:, i], cost_lo[i], tuple(s[i] for s in stairs))
             for i, (lo, hi) in enumerate(zip(reward_lo, reward_hi, strict=True))
         ]
+
+
+def _lower(stairs: tuple[Stair, ...], levels: FloatArray, most: FloatArray) -> tuple[Stair, ...]:
+    """Stairs where no more than `most` can be earned with up to each of some budgets, both increasing, the last inf.
+
+    >>> _lower((Stair(0.0, 5.0), Stair(2.0, 9.0)), np.array([1.0, 3.0, np.inf]), np.array([-np.inf, 7.0, 8.0]))
+    (Stair(need=1.000000000001, reward=5.0), Stair(need=2.0, reward=7.0), Stair(need=3.000000000003, reward=8.0))
+    """
+    needs = np.array([stair.need for stair in stairs])
+    rewards = np.array([stair.reward for stair in stairs])
+    at = np.union1d(needs, levels[:-1] * _ABOVE)
+    at = at[at >= needs[0]]
+    within = np.searchsorted(levels * _ABOVE, at, side="right")
+    reached = np.minimum(rewards[np.searchsorted(needs, at, side="right") - 1], most[within])
+    rises = reached > np.concatenate([[-np.inf], reached[:-1]])
+    return tuple(Stair(*stair) for stair in zip(at[rises].tolist(), reached[rises].tolist(), strict=True))
 
 
 def _staircases(

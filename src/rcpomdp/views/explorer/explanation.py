@@ -17,9 +17,10 @@ from ...model.beliefs import Belief
 from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
 from ...tolerance import RELATIVE, slack
+from ...verification.proof import Proof
 from .. import notebook
+from ..parts import in_words, marginals
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
-from .parts import in_words, marginals
 from .risk import Risk, risks
 from .walk import ENDED, Start, starts, walk
 
@@ -47,6 +48,7 @@ class Explanation:
     keeps: bool | None  # what is left, after all that may follow; None if that was not explored to the end
     keeping: tuple[int, ...]  # actions that are proven to begin a plan that surely keeps what is left
     deliberate: bool  # proven: the action begins no such plan, and another one does
+    judged_by: str  # where the bounds on actions come from
     seed: int | None  # of the one draw of a randomised policy that all of this is about; None if nothing is random
 
     def summary(self) -> dict[str, Any]:
@@ -72,6 +74,7 @@ class Explanation:
             else {"step": self.broken[0], "cost": str(m.costs[self.broken[1]])},
             "deliberate": self.deliberate,
             "keeping": [str(m.actions[a]) for a in self.keeping],
+            "judged_by": self.judged_by,
             "alternatives": [
                 {
                     "action": str(m.actions[alternative.action]),
@@ -170,9 +173,7 @@ class Explanation:
                 if alternative.cost_lo[k] > self.left[k] + self.slack[k]:
                     return f"it must expect {name} of {alternative.cost_lo[k]:.6g} at least, {left}"
                 if alternative.stairs[k][0].need > self.left[k] + self.slack[k]:
-                    return (
-                        f"after some observation {name} comes to {alternative.stairs[k][0].need:.6g} at least, {left}"
-                    )
+                    return f"to keep the budget it takes {name} of {alternative.stairs[k][0].need:.6g} at least, {left}"
         return attained
 
 
@@ -183,6 +184,7 @@ def explain(
     *,
     draw: int | None = None,
     seed: int = 0,
+    proof: Proof | None = None,
     bounds: Bounds | None = None,
 ) -> Explanation:
     """Explain why a policy does what it does after a history.
@@ -192,7 +194,9 @@ def explain(
     history : an observation, or a pair (action, observation), for each step, by index or label
     draw : which policy of a mixture was drawn, from 1; by default the likeliest one that takes the actions given
     seed : of a policy that draws at random
-    bounds : of the model, if they are at hand
+    proof : of the solver, as ``rc.solve(..., proof=True).proof`` has it: actions are judged by what the solver proved,
+        else by the bounds that it starts from
+    bounds : of the model and a proof, if they are at hand
 
     Examples
     --------
@@ -221,7 +225,7 @@ def explain(
         except InputError as error:  # another draw may take these actions and see this
             refused = refused or error
         else:
-            return _explained(model, way, i + 1, bounds, seed if begin[i].one_draw else None)
+            return _explained(model, way, i + 1, bounds or Bounds(model, proof), seed if begin[i].one_draw else None)
     raise refused or AssertionError("a policy has a beginning")
 
 
@@ -251,7 +255,7 @@ def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
     return way
 
 
-def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed: int | None) -> Explanation:
+def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds, seed: int | None) -> Explanation:
     begin = way.places
     if isinstance(begin[0].policy, ControllerPolicy):  # its values are exact: only what follows from here is explored
         begin = [*(place._replace(weight=0.0) for place in begin[:-1]), begin[-1]]
@@ -272,7 +276,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
     deliberate = False
     attained = float(graph.values[node, 0, 0])
     if action != ENDED:
-        found = (bounds or Bounds(model)).at(place.belief)
+        found = bounds.at(place.belief, left + room)
         judged = [
             (alternative, judge(alternative, action, attained, left, room, keeps is True)) for alternative in found
         ]
@@ -297,6 +301,7 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds | None, seed:
         keeps=keeps,
         keeping=keeping,
         deliberate=deliberate,
+        judged_by=bounds.source,
         seed=seed,
     )
 

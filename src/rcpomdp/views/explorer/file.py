@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, overload
 from ...io.atomic import check_writable, whole_file
 from ...model import CPOMDP
 from ...policies import Policy
+from ...verification.proof import Proof
 from .. import notebook
 from ..drawing import Drawing
 from .page import MOST_NODES, Side, page
@@ -51,6 +52,7 @@ def explore(
     most_nodes: int = ...,
     most_steps: int | None = ...,
     seed: int = ...,
+    proof: Proof | None = ...,
 ) -> Written: ...
 
 
@@ -65,6 +67,7 @@ def explore(
     most_nodes: int = ...,
     most_steps: int | None = ...,
     seed: int = ...,
+    proof: Proof | None = ...,
 ) -> Shown: ...
 
 
@@ -78,6 +81,7 @@ def explore(
     most_nodes: int = MOST_NODES,
     most_steps: int | None = None,
     seed: int = 0,
+    proof: Proof | None = None,
 ) -> Written | Shown:
     """Write a policy, or two side by side, as one HTML page to click through; a notebook shows it in its cell.
 
@@ -88,6 +92,8 @@ def explore(
     drawing : how the model is drawn, as ``problems.get(name).draw(model)`` tells; without one beliefs are bars
     most_nodes, most_steps : where to stop exploring each policy
     seed : of policies that draw at random, of which the page shows one draw
+    proof : of the solver, as ``rc.solve(..., proof=True).proof`` has it: actions are judged by what the solver proved,
+        else by the bounds that it starts from
 
     Examples
     --------
@@ -104,7 +110,7 @@ def explore(
     given = [policy] if compare is None else [policy, compare]
     names = ["policy"] if compare is None else ["policy", "compared with"]
     sides = [one if isinstance(one, Side) else Side(name, one) for name, one in zip(names, given, strict=True)]
-    made = page(model, sides, drawing, most_nodes, most_steps, seed)
+    made = page(model, sides, drawing, most_nodes, most_steps, seed, proof)
     if path is None:
         return Shown(made.html, made.nodes, made.complete, made.randomised)
     content = made.html.encode()

@@ -2,8 +2,9 @@
 
 The page holds each policy's graph of histories (`walk`), and for each belief its likeliest states, the overlay of
 its drawing (`drawing`) and what is proven of every action (`alternatives`). What is left of the budget, and the
-verdicts on actions that follow from it, are worked out while walking, by the same rules as in `explanation`. Numbers
-are rounded to 9 digits, those that are compared with a budget to 14.
+verdicts on actions that follow from it, are worked out while walking, by the same rules as in `explanation`; of a proof
+the page has the budgets that it names, where an explanation asks for what is left. Numbers are rounded to 9 digits,
+those that are compared with a budget to 14.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from ..._types import FloatArray
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.beliefs import Belief
+from ...model.validation import count
 from ...policies import (
     AlphaPolicy,
     BudgetedAlphaPolicy,
@@ -34,7 +37,9 @@ from ...policies import (
     StochasticControllerPolicy,
     policy_graph,
 )
+from ...verification.proof import Proof
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
+from ..parts import uncertain
 from .alternatives import Bounds
 from .risk import risks
 from .walk import HistoryGraph, belief_key, starts, walk
@@ -69,6 +74,7 @@ def page(
     most_nodes: int = MOST_NODES,
     most_steps: int | None = None,
     seed: int = 0,
+    proof: Proof | None = None,
 ) -> Page:
     """The page of one policy, or of two side by side.
 
@@ -77,6 +83,7 @@ def page(
     drawing : how the problem is drawn; without it beliefs are shown by bars alone
     most_nodes, most_steps : where to stop exploring each policy
     seed : of policies that draw at random
+    proof : of a solver, by which actions are judged; else by the bounds that solvers start from
 
     Examples
     --------
@@ -93,7 +100,8 @@ def page(
     graphs = [walk(model, starts(model, side.policy, seed), most_nodes, most_steps) for side in sides]
     beliefs = _Beliefs(model, drawing)
     shown = [_side(side, graph, beliefs, seed) for side, graph in zip(sides, graphs, strict=True)]
-    beliefs.judge()
+    bounds = Bounds(model, proof)
+    beliefs.judge(bounds)
     data = {
         "model": {
             "name": model.title,
@@ -117,6 +125,7 @@ def page(
             "height": float(drawing.height),
             "scene": [_shape(s) for s in checked_scene(drawing)],
         },
+        "judgedBy": bounds.source,
         "version": __version__,
     }
     return Page(
@@ -212,7 +221,7 @@ def _kind(policy: Policy[Any]) -> str:
             return f"a mixture of {len(policy.policies)}"
         case ControllerPolicy() | StochasticControllerPolicy():
             lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
-            return f"a controller of {policy.actions.size:,} nodes{lots}"
+            return f"a controller of {count(policy.actions.size, 'node')}{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
             return f"{policy.actions.size:,} α-vectors"
         case RandomPolicy():
@@ -227,7 +236,7 @@ class _Beliefs:
     def __init__(self, model: CPOMDP, drawing: Drawing | None) -> None:
         self.model, self.drawing = model, drawing
         self._beliefs: list[Belief] = []
-        self.rows: list[list[Any]] = []  # [likeliest states and probabilities, states beyond, overlay, alternatives]
+        self.rows: list[list[Any]] = []  # [likeliest states, states beyond, overlay, alternatives, parts]
         self.states: dict[str, int] = {}
         self.shapes: dict[tuple[Any, ...], int] = {}
         self._index: dict[bytes, int] = {}
@@ -239,18 +248,25 @@ class _Beliefs:
             self._index[key] = len(self.rows)
             self._beliefs.append(belief)
             likely = np.argsort(-belief.probabilities, kind="stable")[:_SHOWN]
-            shown: list[float] = []
-            for s, p in zip(belief.states[likely].tolist(), belief.probabilities[likely].tolist(), strict=True):
-                shown += [self.states.setdefault(str(self.model.states[s]), len(self.states)), _digits(p)]
+            names = (str(self.model.states[s]) for s in belief.states[likely].tolist())
+            shown = self._named(zip(names, belief.probabilities[likely].tolist(), strict=True))
+            parts = [
+                [place, max(0, len(values) - _SHOWN), *self._named(islice(values.items(), _SHOWN))]
+                for place, values in uncertain(self.model, belief).items()
+            ]
             overlay = [] if self.drawing is None else [_shape(shape) for shape in checked_overlay(self.drawing, belief)]
             numbers = [self.shapes.setdefault(shape, len(self.shapes)) for shape in overlay]
-            self.rows.append([shown, belief.states.size - likely.size, numbers, None])
+            self.rows.append([shown, belief.states.size - likely.size, numbers, None, parts])
         return self._index[key]
 
-    def judge(self) -> None:
+    def _named(self, values: Iterable[tuple[str, float]]) -> list[float]:
+        """Names by their numbers, and their probabilities."""
+        return _flat((self.states.setdefault(name, len(self.states)), _digits(p)) for name, p in values)
+
+    def judge(self, known: Bounds) -> None:
         """Add what is proven of every action, where the process goes on."""
         going = [i for i, belief in enumerate(self._beliefs) if not self.model.terminal[belief.states].all()]
-        bounds = Bounds(self.model).at_all([self._beliefs[i] for i in going])
+        bounds = known.at_all([self._beliefs[i] for i in going])
         for i, found in zip(going, bounds, strict=True):
             self.rows[i][3] = [
                 [

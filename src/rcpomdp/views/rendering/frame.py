@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...model import CPOMDP
+from ...model.beliefs import Belief
 from ...model.validation import count
 from ...simulation.trajectory import Step
 from ...tolerance import spending_limit
 from ..drawing import PALETTE, Circle, Drawing, Line, Rect, Shape, checked_overlay, checked_scene
+from ..parts import uncertain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,11 +129,16 @@ def _gauge(axes: Axes, y: float, name: str, spent: float, added: float, budget: 
 
 
 def _bars(axes: Axes, model: CPOMDP, step: Step, most: int, room: float, size: float = 10) -> None:
-    """The likeliest states of the belief, the likeliest first; their names have `room`, in widths of the axes."""
+    """The likeliest states of the belief, the likeliest first; their names have `room`, in widths of the axes.
+
+    Where states have parts and all of the room is theirs, the lower half shows what is believed of each part.
+    """
     p = step.belief.probabilities
-    best = np.argsort(-p, kind="stable")[:most]
-    names = [_name(model.states[int(step.belief.states[i])]) for i in best]
-    axes.barh(range(len(best)), p[best], height=0.7, color=_SPENT)
+    parts = _parts(model, step.belief, most // 2) if most == _MOST_SHOWN else []
+    best = np.argsort(-p, kind="stable")[: most - len(parts)]
+    rows = [(_name(model.states[int(step.belief.states[i])]), float(p[i])) for i in best] + parts
+    colours = [_SPENT] * len(best) + [_NOW] * len(parts)
+    axes.barh(range(len(rows)), [q for _, q in rows], height=0.7, color=colours)
     axes.set_xlim(0, 1)
     axes.set_ylim(most - 0.4, -0.6)
     axes.set_yticks([])
@@ -138,11 +146,22 @@ def _bars(axes: Axes, model: CPOMDP, step: Step, most: int, room: float, size: f
     for side in axes.spines.values():
         side.set_visible(False)
     axes.axvline(0, color=_EDGE, linewidth=1)
-    for i, name in enumerate(names):
+    for i, (name, q) in enumerate(rows):
         _write(axes.text, -0.03, i, name, size, _INK, ha="right", room=room)
-        _write(axes.text, p[best[i]] + 0.02, i, f"{p[best[i]]:.3g}", size, _FAINT)
-    if len(p) > most:
-        _write(axes.text, 0, most - 0.3, f"and {len(p) - most:,} more", size, _FAINT)
+        _write(axes.text, q + 0.02, i, f"{q:.3g}", size, _FAINT)
+    if len(p) > len(best):
+        what = " states" if parts else ""
+        _write(axes.text, 0, most - 0.3, f"and {len(p) - len(best):,} more{what}", size, _FAINT)
+
+
+def _parts(model: CPOMDP, belief: Belief, most: int) -> list[tuple[str, float]]:
+    """The likeliest value of each part that is not sure, and of those with room left the next."""
+    found = uncertain(model, belief)
+    each = max(1, most // max(1, len(found)))
+    rows = [
+        (f"part {place}: {value}", p) for place, values in found.items() for value, p in islice(values.items(), each)
+    ]
+    return rows[:most]
 
 
 def _write(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from ...._types import FloatArray
 from ...run.record import Record
 from ..summaries import Group, Row, groups, label
 from . import style
@@ -47,8 +48,8 @@ def bounds_over_time(records: Sequence[Record]) -> list[Plot]:
 
 
 def _tellable(group: Group) -> bool:
-    """Return whether there are bounds, few enough to tell their lines apart; an ablation has a plot of its own."""
-    return 0 < sum(map(_has_bounds, group.rows)) <= _MOST
+    """Return whether bounds move, few enough to tell their lines apart; an ablation has a plot of its own."""
+    return any(map(_moves, group.rows)) and sum(map(_has_bounds, group.rows)) <= _MOST
 
 
 def _panel(ax: Axes, group: Group) -> list[str]:
@@ -90,6 +91,16 @@ def _range(rows: Sequence[Row]) -> tuple[float, float]:
 
 def _has_bounds(row: Row) -> bool:
     return any(len(record.trace) and np.isfinite(record.trace[-1, 1:]).any() for record in row.records)
+
+
+def _moves(row: Row) -> bool:
+    """Return whether bounds change where the axis shows it; how they end is in the table."""
+    return _has_bounds(row) and any(_changes(record.trace) for record in row.records)
+
+
+def _changes(trace: FloatArray) -> bool:
+    first = max(0, int((trace[:, 0] <= _EARLIEST).sum()) - 1)
+    return len(np.unique(trace[first:, 1:], axis=0)) > 1
 
 
 def _ends(group: Group) -> list[str]:

@@ -22,8 +22,7 @@ _FEW = 25  # outcomes that are shown one by one
 
 def distributions(records: Sequence[Record]) -> list[Plot]:
     """One plot per problem: of each algorithm the share of runs by reward, and by each realised cost."""
-    found = [group for group in groups(records) if any(row.runs for row in group.rows)]
-    return [_plot(group) for group in found]
+    return [_plot(group) for group in groups(records) if any(map(_differ, group.rows))]
 
 
 def _plot(group: Group) -> Plot:
@@ -79,6 +78,12 @@ def _ridges(ax: Axes, rows: Sequence[Row], part: Callable[[Record], FloatArray])
         mean = float(sample.mean())
         ax.plot([mean, mean], [y, y + 0.86], color=style.INK, linewidth=1.4)
     ax.set_ylim(-0.15, len(rows))
+
+
+def _differ(row: Row) -> bool:
+    """Return whether runs came to different ends; if all came to the same, the table has said it."""
+    runs = [np.column_stack([r.run_reward, r.run_cost]) for r in row.records if len(r.run_reward)]
+    return bool(runs) and len(np.unique(np.round(np.concatenate(runs), 9), axis=0)) > 1
 
 
 def _cost(k: int, record: Record) -> FloatArray:

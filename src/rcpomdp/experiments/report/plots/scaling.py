@@ -23,7 +23,7 @@ def scaling(records: Sequence[Record]) -> list[Plot]:
         for row in group.rows:
             if group.sizes is not None and not row.error:
                 points.setdefault(row.cell.algorithm, []).append((group.sizes[0], group, row))
-    if not points:
+    if len({states for own in points.values() for states, _, _ in own}) < 2:  # one size is no curve
         return []
     figure, (time, left) = style.panels(2, width=4.4, height=3.1)
     for name, unsorted in points.items():

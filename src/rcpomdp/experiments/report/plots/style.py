@@ -140,9 +140,13 @@ def logarithmic(ax: Axes, which: str) -> None:
 
 
 def legend(figure: Figure, handles: list[Line2D]) -> None:
-    """A legend below all panels."""
-    most = max(1, int(figure.get_figwidth() / 1.4))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), most))
+    """A legend below all panels: in one row if that has room, else in as few as there can be."""
+    look: dict[str, Any] = {"handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.1}
+    for columns in range(len(handles), 0, -1):
+        drawn = figure.legend(handles=handles, loc="outside lower center", ncols=columns, **look)
+        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return
+        drawn.remove()
 
 
 def key(algorithm: str, **more: Any) -> Line2D:

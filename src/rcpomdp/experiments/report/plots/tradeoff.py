@@ -19,7 +19,7 @@ _NEAR = 0.04  # of a panel's side: points closer than that would hide each other
 
 def reward_against_violation(records: Sequence[Record]) -> list[Plot]:
     """Mean reward and violation rate of each algorithm, one panel per problem."""
-    found = [group for group in groups(records) if any(row.violation for row in group.rows)]
+    found = [group for group in groups(records) if _points(group) > 1]
     if not found:
         return []
     figure, axes = style.panels(len(found))
@@ -46,6 +46,12 @@ def reward_against_violation(records: Sequence[Record]) -> list[Plot]:
             figure,
         )
     ]
+
+
+def _points(group: Group) -> int:
+    """How many points there are to compare, ours and the paper's; 0 if none is ours."""
+    ours = [row for row in group.rows if row.violation]
+    return len(ours) + sum(row.paper is not None and row.paper.violation_rate is not None for row in ours)
 
 
 def _panel(ax: Axes, group: Group) -> None:

@@ -71,9 +71,11 @@ function map(belief) {
   );
 }
 
-/** The likeliest states as bars. */
-function bars(belief) {
-  const [flat, beyond] = belief;
+/** The likeliest states as bars, and what is believed of each part of a state. */
+const bars = (belief) => [barsOf(belief[0], belief[1]), ...belief[4].map(([place, beyond, ...flat]) =>
+  h("div", { class: "part", "data-part": place }, h("h4", {}, `Part ${place} of the state`), barsOf(flat, beyond, "values")))];
+
+function barsOf(flat, beyond, what = "states") {
   const rows = [];
   let rest = 1;
   for (let i = 0; i < flat.length; i += 2) {
@@ -86,6 +88,6 @@ function bars(belief) {
         h("span", { class: "number" }, percent(p))),
     );
   }
-  if (beyond > 0) rows.push(h("li", { class: "muted" }, `and ${beyond} more states, ${percent(Math.max(rest, 0))} together`));
+  if (beyond > 0) rows.push(h("li", { class: "muted" }, `and ${beyond} more ${what}, ${percent(Math.max(rest, 0))} together`));
   return h("ol", { class: "bars" }, rows);
 }

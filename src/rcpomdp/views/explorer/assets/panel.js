@@ -16,7 +16,7 @@ function reason(row, place, node) {
       const d = place.left[k], limit = d + place.slack[k], name = MODEL.costs[k];
       if (limit < 0) return "more is spent already than there was";
       if (row.costs[k] > limit) return `expects ${name} ${shown(row.costs[k])} or more, ${shown(d)} is left`;
-      if (row.needs[k] > limit) return `${name} comes to ${shown(row.needs[k])} or more after some observation, ${shown(d)} is left`;
+      if (row.needs[k] > limit) return `to keep the budget takes ${name} ${shown(row.needs[k])} or more, ${shown(d)} is left`;
     }
   }
   return "";
@@ -136,7 +136,7 @@ function panel(view, walk) {
       section("see", "Next observation", observations(place, node, (o) => walk.choose(place.side, o))),
       section("believe", "Belief", drawn,
         drawn ? h("details", { class: "states", open: walk.statesOpen() ? true : null, ontoggle: (event) => walk.openStates(event.target.open) }, h("summary", {}, "Likeliest states"), bars(node.belief)) : bars(node.belief)),
-      section("why", node.action === ENDED ? "Actions" : "Why this action", node.action === ENDED ? h("p", { class: "muted" }, "No action matters any more.") : table(place, node)),
+      section("why", node.action === ENDED ? "Actions" : "Why this action", node.action === ENDED ? h("p", { class: "muted" }, "No action matters any more.") : [table(place, node), h("p", { class: "muted judged" }, `Actions are judged by ${DATA.judgedBy}.`)]),
       section("tree", "Visited histories", graph(visited, first, place, (path) => walk.go(place.side, path), (o) => walk.choose(place.side, o))),
       side.controller ? section("nodes", `Controller, node ${side.controller.at[place.node] + 1 || "–"} of ${side.controller.nodes.length}`, controller(side.controller, side.controller.at[place.node])) : null));
 }

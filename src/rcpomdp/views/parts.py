@@ -7,6 +7,12 @@ part is the probability of each of its values, whatever the others are.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..model import CPOMDP
+    from ..model.beliefs import Belief
 
 _SHOWN = 4  # values of a part in words
 
@@ -32,6 +38,22 @@ def marginals(belief: Iterable[tuple[Hashable, float]]) -> list[dict[str, float]
     return [dict(sorted(values.items(), key=lambda item: -item[1])) for values in found]
 
 
+def uncertain(model: CPOMDP, belief: Belief) -> dict[int, dict[str, float]]:
+    """The marginals of parts that are not sure, by their place from 1, if two parts or more are not: else states tell.
+
+    >>> import rcpomdp as rc
+    >>> model = rc.problems.make("crs-4-4")
+    >>> uncertain(model, rc.beliefs.initial(model))
+    {2: {'bad': 0.5, 'good': 0.5}, 3: {'bad': 0.5, 'good': 0.5}, 4: {'bad': 0.5, 'good': 0.5}}
+    """
+    if belief.states.size == 1:
+        return {}
+    labels = (model.states[s] for s in belief.states.tolist())
+    found = marginals(zip(labels, belief.probabilities.tolist(), strict=True))
+    unsure = {place: values for place, values in enumerate(found, 1) if len(values) > 1}
+    return unsure if len(unsure) > 1 else {}
+
+
 def in_words(found: list[dict[str, float]]) -> str:
     """Marginals in a line; what is sure has no probability.
 
@@ -47,7 +69,8 @@ def in_words(found: list[dict[str, float]]) -> str:
     )
 
 
-def _parts(label: Hashable) -> list[str]:
+@lru_cache(maxsize=2**16)  # beliefs of a page name the same states again and again
+def _parts(label: Hashable) -> tuple[str, ...]:
     if isinstance(label, tuple):
-        return [part for entry in label for part in (_parts(entry) if isinstance(entry, tuple) else [str(entry)])]
-    return str(label).split()
+        return tuple(part for entry in label for part in (_parts(entry) if isinstance(entry, tuple) else [str(entry)]))
+    return tuple(str(label).split())
