@@ -75,7 +75,7 @@ def simulated_worth(
     runs = int(min(max(all_steps / steps, _FEWEST), most_runs))
     totals, whole = np.empty((0, 1 + model.n_costs)), np.empty(0, dtype=np.bool_)
     batch, batches = _FIRST, 0
-    while len(totals) < runs and not (batches and clock.over):
+    while len(totals) < runs and whole.all() and not (batches and clock.over):
         with within(hurry=lambda: clock.over):  # a run that is under way then is cut
             outcome = simulate(model, policy, batch, steps, seed=seed * _MOST + batches).outcome
         totals = np.concatenate([totals, np.column_stack([outcome.reward, outcome.cost])])
