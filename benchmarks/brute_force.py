@@ -54,7 +54,7 @@ class Model(NamedTuple):
 class Leaves(NamedTuple):
     """What bounds a node that is not expanded."""
 
-    prices: Array  # [L, K]
+    prices: Array  # [L, K], the first of them 0
     informed: Array  # [L, A, S] fast informed bound of R − λC
     least: Array  # [K, S] the least expected cost if the state is known
     sure: Array  # [P, 2^S, K] what no history of a policy over supports exceeds
@@ -85,7 +85,11 @@ def leaves(model: Model) -> Leaves:
             break
     least = np.zeros((k, n))
     for _ in range(0 if model.horizon else SWEEPS):
-        least = (model.C + gamma * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
+        more = (model.C + gamma * np.einsum("ast,kt->ksa", model.T, least)).min(axis=2)
+        done = (more <= least * (1 + 1e-15)).all()
+        least = more
+        if done:
+            break
     if model.horizon:  # its leaves are expanded until it is over
         return Leaves(prices, informed, least, np.full((1, 1 << n, k), np.inf), np.zeros((1, 1 << n, n)))
     sure, vector = _support_policies(model, joint)
@@ -154,8 +158,8 @@ def _masks(belief: Array) -> Ints:
 class Search:
     """Nodes, best first, and bounds on the optimum at the root."""
 
-    def __init__(self, model: Model, most: int) -> None:
-        self.model, self.leaves, self.most = model, leaves(model), most
+    def __init__(self, model: Model, most: int, known: Leaves | None = None) -> None:
+        self.model, self.leaves, self.most = model, known or leaves(model), most
         self.allowed, self.forbidden = model.budget * ALLOWED, model.budget * FORBIDDEN
         self.worst = min(float(model.R.min()), 0.0) * (model.horizon or 1 / (1 - model.discount))
         self.joint = np.einsum("ast,ato->aost", model.T, model.Z)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import FloatArray
+from ..deadline import hurry
 from ..errors import PolicyError
 from ..kernels.simulation import rollout
 from ..model import CPOMDP, beliefs
@@ -53,7 +54,7 @@ def trajectory(model: CPOMDP, policy: Policy[Any], steps: int = 20, seed: int = 
 def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: FloatArray) -> Iterator[Step]:
     """The steps of one run with uniforms ``u [steps, 2]``, as the compiled `run_batch` takes them.
 
-    The run goes on until the *belief* is sure that the process has ended.
+    The run goes on until the *belief* is sure that the process has ended, or there is a hurry (`deadline`).
     """
     m, n = model.arrays, model.n_states
     states, probs = np.empty(n, dtype=np.int32), np.empty(n)
@@ -63,7 +64,7 @@ def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: F
     weight, reward, spent, observation = 1.0, 0.0, np.zeros(model.n_costs), None
     cost_weight = np.ones(model.n_costs)
     for t, (u_state, u_observation) in enumerate(u.tolist()):
-        if model.terminal[b.states].all():
+        if model.terminal[b.states].all() or (t and hurry()):
             break
         a = checked_action(policy.action(memory), model, t)
         paid = np.empty(model.n_costs)

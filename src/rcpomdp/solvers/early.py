@@ -26,6 +26,7 @@ from ..model import CPOMDP
 from ..model.endings import adding_up
 from ..policies import ControllerPolicy, blind
 from .clock import Clock
+from .policy_value import Worth
 from .result import INTERRUPTED, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
 
 _P = ParamSpec("_P")
@@ -87,7 +88,7 @@ def _at_once(solver: str, model: CPOMDP, aim: Aim, status: str, options: dict[st
     if aim.is_cost:
         lower, upper = max(0.0, -upper), -lower
     policy = blind(model, action)
-    reward, cost, error = _worth(model, policy, action, int(options.get("seed") or 0))
+    worth = _worth(model, policy, action, int(options.get("seed") or 0))
     proven = bool(kept.any()) if aim.in_every_history else None
     return Result(
         solver=solver,
@@ -95,8 +96,8 @@ def _at_once(solver: str, model: CPOMDP, aim: Aim, status: str, options: dict[st
         status=status,
         lower=lower,
         upper=upper,
-        reward=reward,
-        cost=cost,
+        reward=worth.reward,
+        cost=worth.cost,
         sure_cost=sure[action],
         policy=policy,
         seconds=0.0,
@@ -109,19 +110,18 @@ def _at_once(solver: str, model: CPOMDP, aim: Aim, status: str, options: dict[st
         seed=options.get("seed"),
         suffices=sure[action] if proven is False else None,
         needed=np.zeros(model.n_costs) if proven is False else None,
-        standard_error=error,
+        standard_error=worth.error,
+        runs=worth.runs,
     )
 
 
-def _worth(
-    model: CPOMDP, policy: ControllerPolicy, action: int, seed: int
-) -> tuple[float, FloatArray, FloatArray | None]:
-    """Reward and costs [K] of an action for ever, and their standard errors [1 + K]; None if they are exact."""
+def _worth(model: CPOMDP, policy: ControllerPolicy, action: int, seed: int) -> Worth:
+    """The value of an action for ever, exactly in a small model."""
     if model.n_states <= _SMALL:
-        return (*evaluate(model, policy)[:2], None)
+        return Worth(*evaluate(model, policy)[:2])
     runs = _runs(model, action, seed)
     mean = runs.mean(axis=0)
-    return float(mean[0]), mean[1:], runs.std(axis=0, ddof=1) / np.sqrt(_RUNS)
+    return Worth(float(mean[0]), mean[1:], runs.std(axis=0, ddof=1) / np.sqrt(_RUNS), _RUNS)
 
 
 def _runs(model: CPOMDP, action: int, seed: int) -> FloatArray:

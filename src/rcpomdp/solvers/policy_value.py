@@ -1,7 +1,8 @@
 """The value of a policy: exact if that is quick, or else by simulated runs.
 
 Runs are cut when what may follow is a thousandth of the largest total, or after 500 steps; what is cut off is no part
-of the standard error.
+of the standard error. Where steps take so long that time is up before there are two runs, what was seen until then is
+the estimate, and the standard error all that totals can differ by.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,10 +33,17 @@ _MOST_STEPS = 500
 _HURRY = 0.5  # seconds for each, when the user waits
 
 
-def worth(
-    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False
-) -> tuple[float, FloatArray, FloatArray | None]:
-    """Reward and costs [K] of a policy, and their standard errors [1 + K]; None if they are exact."""
+class Worth(NamedTuple):
+    """Reward and costs of a policy, and how they are known."""
+
+    reward: float
+    cost: FloatArray  # [K]
+    error: FloatArray | None = None  # [1 + K] standard errors; None if both are exact
+    runs: int | None = None  # that both are means of
+
+
+def worth(model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False) -> Worth:
+    """The value of a policy, exactly if that is quick."""
     left = np.inf if clock.left is None else clock.left
     tolerance = _PRECISION * (max(float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0))) or 1.0)
     seconds = min(left / 2, _HURRY if hurry else np.inf)
@@ -43,7 +51,7 @@ def worth(
     with suppress(TimeUpError), within(over=lambda: time_left.over):
         exact = evaluate(model, policy, tolerance, _BELIEFS, time_limit=seconds, most_work=_BELIEFS)
         if exact.error <= 2 * tolerance:
-            return exact.reward, exact.cost, None
+            return Worth(exact.reward, exact.cost)
     return simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed)
 
 
@@ -55,24 +63,29 @@ def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) 
     if isinstance(result.policy, ControllerPolicy):
         with suppress(TimeUpError), within(over=lambda: time_left.over):
             return replace(result, cost=evaluate(model, result.policy, tolerance=0.0).cost)  # as `verify` has it
-    _, cost, error = worth(model, result.policy, time_left, seed)
-    return replace(result, cost=cost, standard_error=error)
+    found = worth(model, result.policy, time_left, seed)
+    return replace(result, cost=found.cost, standard_error=found.error, runs=found.runs)
 
 
 def simulated_worth(
     model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, most_runs: int = _MOST, all_steps: float = _STEPS
-) -> tuple[float, FloatArray, FloatArray]:
-    """Means over runs, and their standard errors; one batch at least."""
+) -> Worth:
+    """Means over runs, and their standard errors; whatever the clock says, one run is begun."""
     steps = max(1, math.ceil(min(_MOST_STEPS, model.steps_until(_TAIL))))
     runs = int(min(max(all_steps / steps, _FEWEST), most_runs))
-    rows: list[FloatArray] = []
-    batch = _FIRST
-    while sum(map(len, rows)) < runs:
-        outcome = simulate(model, policy, batch, steps, seed=seed * _MOST + len(rows)).outcome
-        rows.append(np.concatenate([outcome.reward[:, None], outcome.cost], axis=1))
-        batch = min(2 * batch, _BATCH)
-        if clock.over:
-            break
-    totals = np.concatenate(rows)
+    totals, whole = np.empty((0, 1 + model.n_costs)), np.empty(0, dtype=np.bool_)
+    batch, batches = _FIRST, 0
+    while len(totals) < runs and whole.all() and not (batches and clock.over):
+        with within(hurry=lambda: clock.over):  # a run that is under way then is cut
+            outcome = simulate(model, policy, batch, steps, seed=seed * _MOST + batches).outcome
+        totals = np.concatenate([totals, np.column_stack([outcome.reward, outcome.cost])])
+        whole = np.concatenate([whole, outcome.ended | (outcome.length == steps)])
+        batch, batches = min(2 * batch, _BATCH), batches + 1
+    if whole.sum() < 2:
+        gain = np.concatenate([model.reward[None], model.cost])
+        span = np.maximum(gain.max(axis=(1, 2)), 0) - np.minimum(gain.min(axis=(1, 2)), 0)
+        best_seen = totals[whole.argmax()]
+        return Worth(float(best_seen[0]), best_seen[1:], span / model.fade, 1)
+    totals = totals[whole]
     mean, error = totals.mean(axis=0), totals.std(axis=0, ddof=1) / math.sqrt(len(totals))
-    return float(mean[0]), mean[1:], error
+    return Worth(float(mean[0]), mean[1:], error, len(totals))

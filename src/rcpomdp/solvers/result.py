@@ -30,7 +30,7 @@ STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION
 _CLAIMS = (
     *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
     *("admissible", "horizon", "k", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
-    "standard_error",
+    *("standard_error", "runs"),
 )
 
 
@@ -83,6 +83,7 @@ class Result:
     suffices: FloatArray | None = None  # [K] a budget that some known policy keeps, as this solver means it
     needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
+    runs: int | None = None  # that they are means of: the standard error of a few says little
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
     model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
@@ -168,6 +169,7 @@ class Result:
                 )
                 if values is not None
             },
+            **({} if self.runs is None else {"runs": self.runs}),
         }
 
     def claims(self, model: CPOMDP) -> dict[str, Any]:

@@ -167,11 +167,12 @@ def _verified(model: CPOMDP, policy: Any, claims: dict[str, Any], most_pairs: in
 
 
 def _standard_errors(model: CPOMDP, result: Result) -> FloatArray:
-    """Those of reward and costs [1 + K], 0 if they are exact; means may also be of runs that were cut."""
+    """Those of reward and costs [1 + K], 0 if they are exact; means may also be of runs that were cut, or too few."""
     if result.standard_error is None:
         return np.zeros(1 + model.n_costs)
     least, most = totals(model)
-    return np.asarray(result.standard_error) + _COARSE / _ERRORS * np.maximum(most, -least)
+    unseen = 0.0 if result.runs is None else _UNSEEN / result.runs * (most - least)
+    return np.asarray(result.standard_error + (_COARSE * np.maximum(most, -least) + unseen) / _ERRORS)
 
 
 def _said(result: Result) -> FloatArray:

@@ -106,3 +106,39 @@ def test_the_sure_cost_is_that_of_the_rarest_history() -> None:
     mdp = few(model)
     *_, sure = mdp.controller()  # type: ignore[attr-defined]
     assert sure == pytest.approx([10.0], rel=1e-12)
+
+
+def seen_and_certain(seed: int, n_costs: int = 1) -> rc.CPOMDP:
+    """Four states that are seen, and moves that do not fail."""
+    rng, n, m = np.random.default_rng(seed), 4, 3
+    return rc.CPOMDP(
+        transition=np.eye(n)[rng.integers(0, n, (m, n))],
+        observation=[np.eye(n)] * m,
+        reward=rng.uniform(-5, 5, (n, m)),
+        cost=rng.uniform(0, 2, (n_costs, n, m)),
+        initial_belief=np.eye(n)[0],
+        discount=0.99,
+        budget=rng.uniform(60, 120, n_costs),
+    )
+
+
+@pytest.mark.parametrize("n_costs", [1, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_budgets_allow_in_expectation_bounds_what_they_allow_in_every_history(seed: int, n_costs: int) -> None:
+    found = few(seen_and_certain(seed, n_costs))
+    for _ in range(200):
+        found.sweep()  # type: ignore[attr-defined]
+    before = found.upper  # type: ignore[attr-defined]
+    assert found.refine(1e9)  # type: ignore[attr-defined]
+    bounds = found.bounds  # type: ignore[attr-defined]
+    assert (bounds.lower <= bounds.upper + 1e-9).all()
+    assert found.upper <= before  # type: ignore[attr-defined]
+
+
+def test_levels_of_a_long_future_start_from_what_budgets_allow_in_expectation() -> None:
+    found = few(seen_and_certain(10))
+    for _ in range(2):
+        for _ in range(100):
+            found.sweep()  # type: ignore[attr-defined]
+        found.refine(1e9)  # type: ignore[attr-defined]
+    assert found.upper - found.lower < 60  # type: ignore[attr-defined]

@@ -184,6 +184,7 @@ def test_an_estimate_says_so() -> None:
     assert result.standard_error is not None
     assert result.standard_error.shape == (2,)
     assert result.summary()["standard_error"] == result.standard_error.tolist()
+    assert result.summary()["runs"] == result.runs >= 40
     runs = rc.simulate(model, result.policy, runs=500, steps=40, seed=9)
     assert abs(runs.reward.mean - result.reward) < 6 * np.hypot(runs.reward.se, result.standard_error[0])
 

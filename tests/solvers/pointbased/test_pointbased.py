@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -265,3 +267,24 @@ def test_memory_that_runs_out_ends_the_search() -> None:
     result = solve_noisy(rc.problems.make("hallway"), Effort(1e-3, Clock(20), 3e7))
     assert result.status == "memory limit"
     assert result.lower < result.upper
+
+
+def test_informed_bounds_of_many_actions_keep_the_memory_limit() -> None:
+    rng, n, n_actions = np.random.default_rng(0), 12, 120
+    transition, observation = rng.dirichlet(np.ones(n), (n_actions, n)), rng.dirichlet(np.ones(3), (n_actions, n))
+    model = rc.CPOMDP(
+        transition=transition,
+        observation=observation,
+        reward=rng.normal(size=(n, n_actions)),
+        cost=np.zeros((1, n, n_actions)),
+        initial_belief=np.full(n, 1 / n),
+        discount=0.9,
+        budget=1.0,
+    )
+    tracemalloc.start()
+    try:
+        PointBasedSearch(model, Objective(1.0, np.zeros(1)), memory_limit=3e7)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3e7

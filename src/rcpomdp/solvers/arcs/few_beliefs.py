@@ -2,7 +2,8 @@
 
 Where all histories together lead to some hundred beliefs, nothing has to be searched: value iteration bounds the
 optimum from above with what is left rounded up to a level, and from below with it rounded down
-(`kernels.arcs.few_beliefs`). Each grid of levels starts from the bounds of the one before.
+(`kernels.arcs.few_beliefs`). Each grid of levels starts from the bounds of the one before, and the second from those
+for budgets that are kept in expectation, too (`solvers.arcs.expected_budgets`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ..pointbased.search import PointBasedSearch
 from ..pointbased.switches import PointBasedSwitches
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
+from .expected_budgets import ExpectedBudgets, expected_budgets
 from .outcome import outcome
 
 _MOST_STATES, _MOST_BELIEFS = 2000, 1000
@@ -72,6 +74,7 @@ class FewBeliefs:
         _in_strides(lambda sweeps: kernels.settle_sure(self.mdp, sweeps), self.mdp.sure)
         self.grids = 0
         self.sweeps = 0
+        self._expected: ExpectedBudgets | None = None
         self._lay_out()
         kernels.start(self.mdp, self.grid, self.bounds, self.informed)
 
@@ -116,10 +119,14 @@ class FewBeliefs:
         cells = _FINER * n_levels * self.n_beliefs
         if cells > _MOST_CELLS or 32 * cells > memory_limit:
             return False
+        if self.grids == 1:  # easy models need none
+            self._expected = expected_budgets(self.mdp, self.budget)
         grid, bounds = self.grid, self.bounds
         self._lay_out()
         above, below = _between(grid, self.grid)
         kernels.refine(bounds, self.bounds, above, below)
+        if self._expected is not None:
+            np.minimum(self.bounds.upper, self._expected.at(self.grid), out=self.bounds.upper)
         return True
 
     def _lay_out(self) -> None:

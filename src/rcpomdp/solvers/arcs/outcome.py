@@ -24,6 +24,7 @@ def outcome(
     visits: int,
     horizon: int = 0,
     standard_error: FloatArray | None = None,
+    runs: int | None = None,
     evidence: Any = None,
 ) -> Result:
     """The result of the variant "levels"; horizon and budgets are told of a policy that is not proven to keep its own.
@@ -51,5 +52,6 @@ def outcome(
         suffices=None if admissible else sure_cost.copy(),
         needed=None if admissible else needed,
         standard_error=standard_error,
+        runs=runs,
         evidence=evidence,
     )

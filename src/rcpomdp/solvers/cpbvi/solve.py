@@ -157,7 +157,7 @@ def _run(
         status = INTERRUPTED
     policy = BudgetedAlphaPolicy(model, search.vectors, search.actions, budget, options.mixed)
     with finishing(clock):
-        reward, cost, standard_error = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
+        found = worth(model, policy, clock, int(seed), hurry=status == INTERRUPTED)
     trace.append(search.point())
     return Result.of_search(
         name,
@@ -165,11 +165,12 @@ def _run(
         trace,
         clock.setup_seconds,
         policy=policy,
-        reward=reward,
-        cost=cost,
+        reward=found.reward,
+        cost=found.cost,
         sure_cost=np.full(model.n_costs, np.inf),
         seed=int(seed),
-        standard_error=standard_error,
+        standard_error=found.error,
+        runs=found.runs,
     )
 
 

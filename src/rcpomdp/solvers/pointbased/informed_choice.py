@@ -35,6 +35,7 @@ _WORK = 1.0e11  # products of all sweeps that bounds over levels may take
 _SWEEPS = 60  # that a bound over levels takes, more or less
 _RELATIVE = 1e-4  # least fall of a bound over levels that counts
 _NUMBERS = 200_000_000  # in a table
+_SHARE = 0.1  # of the memory limit that a table may take, for it is made from others
 _SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
 _NOTHING = 1e-6  # of what can be spent at all
 _FINER = 1.4  # factor by which the best of them is varied
@@ -61,14 +62,23 @@ class Table(NamedTuple):
 class InformedBounds:
     """Makes informed bounds for a model in class order."""
 
-    def __init__(self, model: CPOMDP, space: Space, kind: str, over: Callable[[], bool] = no_deadline) -> None:
+    def __init__(
+        self,
+        model: CPOMDP,
+        space: Space,
+        kind: str,
+        over: Callable[[], bool] = no_deadline,
+        memory_limit: float = np.inf,
+    ) -> None:
         self.model, self.space, self.over = model, space, over
-        self.kind = kind
+        self.kind, self._numbers = kind, min(_NUMBERS, _SHARE * memory_limit / 8)
         self._one_step: OneStep | None = None
         if kind == "tib":
             size = one_step_size(model)
             if size.support <= _DELAYED:
                 self._one_step = one_step_beliefs(model, space.class_of, over)
+            if self._one_step is not None and not self._fits(kind, no_levels(model), 1.0):
+                self._one_step = None
             self.kind = "fib" if self._one_step is None else "tib"
 
     def plain(self, gain: FloatArray) -> Table:
@@ -134,7 +144,7 @@ class InformedBounds:
             return False
         n, one = len(levels.values), self._one_step
         rows = one.n_beliefs if kind == "tib" and one is not None else self.model.n_states
-        return self._work(kind) * n <= share * _WORK and rows * n * self.model.n_actions <= _NUMBERS
+        return self._work(kind) * n <= share * _WORK and rows * n * self.model.n_actions <= self._numbers
 
     def _work(self, kind: str) -> float:
         """Products of all sweeps of a bound at one level."""

@@ -86,7 +86,7 @@ class PointBasedSearch:
             self.switches.merge,
         )
         deadline.check()
-        bounds = InformedBounds(self.ordered, space, self.switches.informed, over)
+        bounds = InformedBounds(self.ordered, space, self.switches.informed, over, memory_limit)
         tables = [bounds.plain(objective_gain)]
         if self.limited.any() and self.switches.informed_levels:
             b0 = self.ordered.initial_belief

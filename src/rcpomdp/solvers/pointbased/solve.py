@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import FloatArray
 from ...kernels.pointbased.arrays import NONE
 from ...kernels.pointbased.plans import forget_idle
 from ...model import CPOMDP
@@ -22,7 +21,7 @@ from ..belief_graph.search import Objective
 from ..clock import Clock
 from ..early import finishing
 from ..effort import Effort
-from ..policy_value import simulated_worth, worth
+from ..policy_value import Worth, simulated_worth, worth
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..warmup import smallest_model
 from . import storage
@@ -77,9 +76,9 @@ def _outcome(
     if earns is None and admissible:
         earns = _earned(model, plan_set(search, candidate), clock.afterwards(), seed)
     elif earns is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
-        earns = _Earning(plan_set(search, candidate), *search.totals(candidate), None)
+        earns = _Earning(plan_set(search, candidate), Worth(*search.totals(candidate)))
     trace.append(_point(search, clock.seconds, trace[-1]))
-    reward = earns.reward
+    reward = earns.worth.reward
     if admissible:  # chance has no say in what is proven
         reward = min(max(reward, trace[-1].lower), trace[-1].upper)
     return outcome(
@@ -89,13 +88,14 @@ def _outcome(
         seed,
         policy=earns.policy,
         reward=reward,
-        cost=earns.cost,
+        cost=earns.worth.cost,
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
         admissible=admissible,
         needed=search.needed,
         visits=int(search.parts.counts["visits"][0]),
-        standard_error=earns.error,
+        standard_error=earns.worth.error,
+        runs=earns.worth.runs,
         evidence=search,
     )
 
@@ -104,33 +104,31 @@ class _Earning(NamedTuple):
     """A policy and what it earns and costs."""
 
     policy: PlanSetPolicy
-    reward: float
-    cost: FloatArray  # [K]
-    error: FloatArray | None  # [1 + K] standard errors; None if both are exact
+    worth: Worth
 
 
 def _earned(model: CPOMDP, policy: PlanSetPolicy, clock: Clock, seed: int) -> _Earning:
     """What a policy earns in simulated runs, of which a large set gets fewer; or exactly."""
     if model.horizon is not None:  # its beliefs come to an end
-        return _Earning(policy, *worth(model, policy, clock, seed))
+        return _Earning(policy, worth(model, policy, clock, seed))
     runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return _Earning(policy, *simulated_worth(model, policy, clock, seed, runs))
+    return _Earning(policy, simulated_worth(model, policy, clock, seed, runs))
 
 
 def _best_guided(search: PointBasedSearch, clock: Clock, seed: int) -> _Earning:
     """The plans with the guides that earn most, or without any if none earn more by a standard error."""
     seconds = clock.left if clock.left is not None else clock.elapsed * _GUIDES / (1 - _GUIDES)
 
-    def earned(policy: PlanSetPolicy) -> tuple[float, FloatArray, FloatArray]:
+    def earned(policy: PlanSetPolicy) -> Worth:
         return simulated_worth(search.model, policy, Clock(_TO_CHOOSE * seconds), seed, _MOST_RUNS, np.inf)
 
     policy = plan_set(search, search.best_candidate)
-    best = _Earning(policy, *earned(policy))
+    best = _Earning(policy, earned(policy))
     plans = plan_set(search, search.best_candidate, everywhere=True)
     for guided in guided_plan_sets(search, plans, (0.5 - 2 * _TO_CHOOSE) * seconds, seed):
-        reward, cost, error = earned(guided)
-        if reward > best.reward + error[0]:
-            best = _Earning(guided, reward, cost, error)
+        found = earned(guided)
+        if found.error is not None and found.reward > best.worth.reward + found.error[0]:
+            best = _Earning(guided, found)
     return best
 
 
