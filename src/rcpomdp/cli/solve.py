@@ -69,9 +69,7 @@ def _solve(
     epsilon: Annotated[float | None, typer.Option(help="Absolute gap to stop at; 0.001 unless given.")] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            metavar="SECONDS", help="Set-up and search, first looked at after the set-up; unlimited unless given."
-        ),
+        typer.Option(metavar="SECONDS", help="Of set-up and search, without compilation; unlimited unless given."),
     ] = None,
     memory_limit: Annotated[
         float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")

@@ -15,6 +15,7 @@ from ..deadline import hurry
 
 _MOST_REFINED = 2_000_000  # nodes that are looked at, those of all rounds together; beyond that nothing is merged
 _MOST_FOLDED = 600  # nodes of which every two are compared
+_LARGEST = 2**62  # number that rows are told apart by
 NOWHERE = -1  # what follows an observation that cannot be made
 
 
@@ -57,9 +58,24 @@ def _refined(actions: IntArray, successors: IntArray) -> tuple[IntArray, IntArra
         count, looked = found, looked + block.size
         if looked > _MOST_REFINED:  # long chains need as many rounds as they have nodes
             return actions, successors
-        after = np.append(block, NOWHERE)[successors]
-        block = np.unique(np.column_stack([block, after]), axis=0, return_inverse=True)[1].reshape(-1)
+        block = _rank(block, np.append(block, NOWHERE)[successors])
     return _joined(actions, successors, block)
+
+
+def _rank(block: IntArray, after: IntArray) -> IntArray:
+    """Number the rows (block, after) in their order; equal ones have one number.
+
+    Columns are read as the digits of a number as long as it fits, which is several times as fast as to sort rows.
+    """
+    width = int(block.max()) + 2
+    rank, size = block, width
+    for column in after.T:
+        if size > _LARGEST // width:
+            rank = np.unique(rank, return_inverse=True)[1].reshape(-1)
+            size = int(rank.max()) + 1
+        rank = rank * width + (column + 1)
+        size *= width
+    return np.unique(rank, return_inverse=True)[1].reshape(-1)
 
 
 def _joined(actions: IntArray, successors: IntArray, block: IntArray) -> tuple[IntArray, IntArray]:
