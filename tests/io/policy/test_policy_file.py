@@ -356,7 +356,7 @@ def test_a_lack_of_memory_is_one_sentence(saved: Path, monkeypatch: pytest.Monke
     def no_room(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rcpomdp.io.policy.archive._array", no_room)
+    monkeypatch.setattr("rcpomdp.io.archive.Archive.array", no_room)
     with pytest.raises(rc.PolicyError, match="^policy file '.*' needs more memory than there is$"):
         rc.load_policy(saved, MODEL)
 

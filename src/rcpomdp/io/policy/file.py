@@ -107,9 +107,9 @@ def load_policy(path: str | os.PathLike[str], model: CPOMDP) -> Policy[Any]:
     """
     if is_foreign(path):
         return read_policy(path, model)
-    with opened(path) as (archive, header, shown):
-        _check_model(header, model, shown)
-        return build(header["policy"], model, Arrays(archive))
+    with opened(path) as file:
+        _check_model(file.header, model, file.shown)
+        return build(file.header["policy"], model, Arrays(file))
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
@@ -133,7 +133,8 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     if is_foreign(path):
         raise PolicyError(f"{os.fsdecode(path)!r} is another program's policy file, which says nothing of itself")
-    with opened(path) as (archive, header, _):
+    with opened(path) as file:
+        header = file.header
         model, claims, problem = header["model"], header.get("claims"), header.get("problem")
         if not isinstance(model["budget"], list) or not all(map(_is_budget, model["budget"])):
             raise ValueError("no budget")
@@ -144,7 +145,7 @@ def policy_info(path: str | os.PathLike[str]) -> dict[str, Any]:
             if not isinstance(problem["name"], str) or not isinstance(problem["parameters"], dict):
                 raise ValueError("no problem")
         return {
-            "policy": sizes(header["policy"], Arrays(archive)),
+            "policy": sizes(header["policy"], Arrays(file)),
             "model": {key: model[key] for key in ("name", "fingerprint", "budget")},
             "problem": problem,
             "claims": claims,
