@@ -1,6 +1,6 @@
-"""rcpomdp beside PAYNT and pomdp-py, on the same problems and in one run. Prints tables in Markdown.
+"""rcpomdp beside PAYNT, pomdp-py, scikit-decide and the C++ SARSOP, on the same problems and in one run, in Markdown.
 
-    python benchmarks/peers/run.py [--seconds 60] [--out FILE]
+    python benchmarks/peers/run.py [--seconds 60] [--sarsop PATH] [--out FILE]
 
 Each peer is installed in an environment of its own below the cache folder, from requirements.txt; one that cannot be
 installed is reported and left out. Every figure is measured when it is printed; compilation is not counted. Times are
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from paynt_sketch import read_controller, write_sketch
+from point_based import point_based
 
 import rcpomdp as rc
 from rcpomdp.gym import CPOMDPVectorEnv
@@ -54,7 +55,8 @@ class Peer(NamedTuple):
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--seconds", type=int, default=60, help="time of PAYNT for each problem")
+    arguments.add_argument("--seconds", type=int, default=60, help="time of each solver for each problem")
+    arguments.add_argument("--sarsop", metavar="PATH", help="pomdpsol, the C++ SARSOP of its authors")
     arguments.add_argument("--out", type=Path, help="also write the tables there")
     given = arguments.parse_args()
     lines: list[str] = []
@@ -63,14 +65,18 @@ def main() -> None:
         print(text, flush=True)
         lines.append(text)
 
-    paynt, pomdp_py = installed("paynt"), installed("pomdp-py")
+    paynt, pomdp_py, skdecide = installed("paynt"), installed("pomdp-py"), installed("scikit-decide")
     for name in ("arcs", "cgcp", "sarsop"):
         rc.solve(rc.problems.make("ce"), name)  # compiles
     say("# Beside what else can be installed\n")
-    say(f"{date.today()}, rcpomdp {rc.__version__}, PAYNT {paynt.version}, pomdp-py {pomdp_py.version}, Python")
-    say(f"{platform.python_version()}, {os.cpu_count()} processors. Command:\n")
-    say(f"    python benchmarks/peers/run.py --seconds {given.seconds}\n")
+    say(f"{date.today()}, rcpomdp {rc.__version__}, PAYNT {paynt.version}, pomdp-py {pomdp_py.version},")
+    say(
+        f"scikit-decide {skdecide.version}, Python {platform.python_version()}, {os.cpu_count()} processors. Command:\n"
+    )
+    sarsop = f" --sarsop {given.sarsop}" if given.sarsop else ""
+    say(f"    python benchmarks/peers/run.py --seconds {given.seconds}{sarsop}\n")
     with_budget(paynt, given.seconds, say)
+    point_based(skdecide.folder / "bin" / "python", skdecide.failure, given.sarsop, given.seconds, say)
     without_budget(pomdp_py, say)
     say((HERE / "notes.md").read_text().rstrip())
     if given.out:

@@ -546,6 +546,13 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_command_line_is_light_until_it_computes() -> None:
+    """Help, versions and completion wait neither for the compiler nor for SciPy."""
+    code = "import sys, rcpomdp.cli; print([m for m in ('numba', 'scipy', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_public_names_exist_and_stay_what_they_are() -> None:
     import rcpomdp.simulation.simulate  # noqa: F401 - a module that is loaded must not hide a public name
 

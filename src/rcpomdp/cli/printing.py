@@ -17,7 +17,6 @@ from .._json_values import finite
 from .._plain_text import printable
 from ..errors import ProblemError
 from ..problems import Problem
-from ..verification.claims import SIMULATED, STATEMENTS
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -226,6 +225,8 @@ def solution_table(summary: dict[str, Any]) -> Table:
 
 def verification_table(found: Verification, model: CPOMDP) -> Table:
     """Findings about a policy beside the claims, each with its verdict."""
+    from ..verification.claims import SIMULATED, STATEMENTS
+
     table = Table(box=None, header_style="bold")
     table.add_column("quantity", no_wrap=True)
     for title in ("exact" if found.note is None else "proven", "claimed", "budget"):

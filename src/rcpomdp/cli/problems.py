@@ -10,7 +10,6 @@ import typer
 from .. import problems
 from .._plain_text import printable
 from ..errors import InputError
-from ..io.model_file import is_model_file
 from . import arguments
 from .common import AsJson, Parameters, announce_compilation, app
 from .printing import (
@@ -47,6 +46,8 @@ def _info(
     as_json: AsJson = False,
 ) -> None:
     """Describe a problem or a model file (parameters, sizes, rewards, costs, structure), or a policy file."""
+    from ..io.model_file import is_model_file
+
     if is_model_file(what):
         model = arguments.model(what, param, None)
         announce_compilation()

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..model.validation import count
 from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, announce_compilation, app, complete_problem, tell
 from .printing import print_json
@@ -42,6 +41,7 @@ def _render(
 ) -> None:
     """Draw a run of a policy: map, belief, action, budget and reward, step by step."""
     from ..io.atomic import check_writable
+    from ..model.validation import count
     from ..views.rendering import render
     from ..views.rendering.film import check
     from .named_policies import from_name, is_path

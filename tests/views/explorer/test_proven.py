@@ -88,10 +88,14 @@ def test_a_proof_for_expectation_bounds_what_keeps_the_budget_as_well() -> None:
     assert max(v.reward_hi or -np.inf for _, v in told.alternatives) <= cgcp.upper + 1e-6
 
 
-@pytest.mark.parametrize("name", ["delivery", "tiger-grid"])
-def test_several_costs_and_none(name: str) -> None:
-    model = rc.problems.make(name)
-    result = rc.solve(model, "arcs" if model.n_costs else "sarsop", time_limit=2, proof=True)
+@pytest.mark.parametrize("costs", [0, 2])
+def test_several_costs_and_none(costs: int) -> None:
+    if costs:
+        model = rc.problems.make("ce").with_costs({"steps": lambda s, a: 1.0}, budget=[50.0])
+    else:
+        model = rc.problems.make("rocksample", costs=False, budget=None)
+    assert model.n_costs == costs
+    result = rc.solve(model, "arcs" if costs else "sarsop", epsilon=0.1, time_limit=5, proof=True)
     for before, now in zip(
         Bounds(model).at(rc.beliefs.initial(model)),
         Bounds(model, result.proof).at(rc.beliefs.initial(model)),

@@ -163,8 +163,8 @@ class Bounds:
 def _lower(stairs: tuple[Stair, ...], levels: FloatArray, most: FloatArray) -> tuple[Stair, ...]:
     """Stairs where no more than `most` can be earned with up to each of some budgets, both increasing, the last inf.
 
-    >>> _lower((Stair(0.0, 5.0), Stair(2.0, 9.0)), np.array([1.0, 3.0, np.inf]), np.array([-np.inf, 7.0, 8.0]))
-    (Stair(need=1.000000000001, reward=5.0), Stair(need=2.0, reward=7.0), Stair(need=3.000000000003, reward=8.0))
+    >>> _lower((Stair(0.0, 5.0), Stair(2.0, 9.0)), np.array([1.0, np.inf]), np.array([-np.inf, 7.0]))
+    (Stair(need=1.000000000001, reward=5.0), Stair(need=2.0, reward=7.0))
     """
     needs = np.array([stair.need for stair in stairs])
     rewards = np.array([stair.reward for stair in stairs])

@@ -35,7 +35,7 @@ class ProvenBounds:
     def levels(self, belief: Belief) -> FloatArray:
         """Budgets of the first cost that the proof knows of at a belief, increasing, the last inf."""
         point = self._points.get(belief_key(belief))
-        own = [] if point is None else self._order[self._first[point] : self._first[point + 1]]
+        own = self._order[:0] if point is None else self._order[self._first[point] : self._first[point + 1]]
         return np.unique(np.append(self._q.budget[own, 0], np.inf))
 
     def at(self, belief: Belief, budgets: FloatArray) -> FloatArray:
