@@ -121,6 +121,8 @@ def _solve(
     if proof is not None and result.proof is not None:
         summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
         unsaved = _save_proof(result.proof, model, proof) or unsaved
+    elif proof is not None:
+        say(f"no proof is written: the solve ended ({result.status}) before there was a bound to prove")
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
