@@ -261,3 +261,47 @@ def test_a_policy_that_breaks_the_budget_is_not_told_as_the_optimum() -> None:
     assert isinstance(other, beside)
     assert "no policy within the budget yet, at most -200" in repr(other)
     assert "another policy, not known to keep it, with reward 499" in repr(other)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "POLICY", "--out", "POLICY"),
+        ("export", "POLICY", "--problem", "MODEL", "--out", "MODEL"),
+        ("graph", "POLICY", "--problem", "MODEL", "--out", "POLICY"),
+        ("simulate", "--policy", "POLICY", "--problem", "MODEL", "--rows", "MODEL"),
+        ("solve", "MODEL", "--proof", "MODEL"),
+        ("table", "smoke", "--store", "STORE", "--format", "csv", "--out", "STORE"),
+        ("paper", "--store", "STORE", "--format", "markdown", "--out", "STORE"),
+        ("runs", "--store", "STORE", "--export", "csv", "--out", "STORE"),
+        ("report", "--store", "STORE", "--out", "STORE"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_read_is_not_written_over(words: tuple[str, ...], run: Callable[..., Any], tmp_path: Path) -> None:
+    model = rc.problems.make("ce")
+    names = {"POLICY": "p.rcp", "MODEL": "m.pomdp", "STORE": "s.db"}
+    paths = {word: str(tmp_path / name) for word, name in names.items()}
+    rc.save_model(paths["MODEL"], model)
+    rc.save_policy(paths["POLICY"], rc.policies.blind(rc.load_model(paths["MODEL"]), 0), model, problem=paths["MODEL"])
+    with RunStore(paths["STORE"], create=True) as store:
+        store.add(record(cell(suite="smoke")))
+    before = {path: Path(path).read_bytes() for path in paths.values()}
+    shown = run(*(paths.get(word, word) for word in words))
+    assert shown.code == 2
+    assert "it would take the place of what it is made from" in shown.err
+    assert {path: Path(path).read_bytes() for path in paths.values()} == before
+
+
+def test_a_proof_that_is_not_written_is_told(run: Callable[..., Any], tmp_path: Path) -> None:
+    proof = tmp_path / "bound.rcproof"
+    done = run("solve", "tiger", "--time-limit", "1e-9", "--proof", str(proof))
+    assert done.code == 4
+    assert "no proof is written: the solve ended (time limit) before there was a bound to prove" in done.err
+    assert not proof.exists()
+
+
+def test_a_k_beyond_all_numbers_is_refused(run: Callable[..., Any]) -> None:
+    done = run("solve", "ce", "--k", "9" * 20)
+    assert done.code == 2
+    assert "k must be at most 1,000,000,000, or inf for every history" in done.err

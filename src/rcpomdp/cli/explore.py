@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
 from . import arguments
 from .common import AsJson, Budgets, Parameters, ProblemOfFile, Seed, announce_compilation, app, say, tell
 from .printing import print_json
@@ -45,11 +44,8 @@ def _explore(
     from ..io.atomic import check_writable
     from ..views.explorer import Side, explore
 
-    check_writable(target)
+    check_writable(target, policy, compare, name)
     paths = [policy] if compare is None else [policy, compare]
-    for path in [*paths, name]:
-        if os.path.exists(path) and os.path.exists(target) and os.path.samefile(path, target):
-            raise InputError(f"the page would take the place of {path!r}, which it is made from; give another --out")
     sides = [Side(os.path.basename(path), load_policy(path, model), _solver(path)) for path in paths]
     beside = None if compare is None else sides[1]
     held = None if proof is None else load_proof(proof, model)

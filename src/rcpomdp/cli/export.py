@@ -30,7 +30,7 @@ def _export(
     from ..policies import policy_graph
 
     if out is not None:
-        check_writable(out)
+        check_writable(out, policy, problem)
     loaded = load_policy(policy, model)
     if format_ == "dot":
         written = policy_graph(loaded, model).to_dot()

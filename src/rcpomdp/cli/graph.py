@@ -31,9 +31,11 @@ def _graph(
         raise InputError(f"format {format_!r} is none of dot, json and svg")
     _, model, _ = arguments.model_of_file(policy, problem, param, None)
     from ..io import load_policy
-    from ..io.atomic import whole_file
+    from ..io.atomic import check_writable, whole_file
     from ..policies import policy_graph
 
+    if out is not None:
+        check_writable(out, policy, problem)
     graph = policy_graph(load_policy(policy, model), model, max_nodes)
     if as_json or format_ == "json":
         written = json.dumps(graph.to_json(), indent=2, allow_nan=False) + "\n"

@@ -30,7 +30,7 @@ def _paper(
     if out is not None:
         from ..io.atomic import check_writable
 
-        check_writable(out)
+        check_writable(out, store)
     found = verdicts.numbers(select(store))
     if as_json:
         print_json(verdicts.data(found))

@@ -22,7 +22,7 @@ def _report(
     from ..experiments.report.selection import select, suites
     from ..io.atomic import check_writable, whole_file
 
-    check_writable(out)
+    check_writable(out, store)
     records = select(store)
     from ..experiments.report.page import report
 

@@ -53,8 +53,9 @@ def _runs(
         if out is None:
             tell_lines(data.decode())
             return
-        from ..io.atomic import whole_file
+        from ..io.atomic import check_writable, whole_file
 
+        check_writable(out, store)
         with whole_file(out) as file:
             file.write(data)
         say(f"{len(records)} {'run' if len(records) == 1 else 'runs'} written to {out}")

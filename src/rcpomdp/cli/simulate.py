@@ -63,10 +63,12 @@ def _simulate(
     else:
         model = arguments.model(problem, param, budget)
     announce_compilation()
-    from ..io.atomic import whole_file
+    from ..io.atomic import check_writable, whole_file
     from ..io.csv_rows import csv_bytes
     from ..simulation.simulate import simulate
 
+    if rows is not None:
+        check_writable(rows, policy, problem)
     chosen = from_name(model, policy)
     with whole_file(rows) if rows else nullcontext() as file:  # a path that cannot be written is refused at once
         with progress_bar(f"{problem}, {policy}", runs) as progress:

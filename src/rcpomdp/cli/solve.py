@@ -100,7 +100,7 @@ def _solve(
     if memory_limit is not None and not memory_limit > 0:
         raise InputError(f"the memory limit must be above 0 GB, not {memory_limit:g}")
     chosen = registry.get(solver or registry.DEFAULT)
-    _check_files(chosen, out, proof)
+    _check_files(chosen, problem, out, proof)
     flags = {
         "proof": True if proof is not None else None,
         "variant": variant,
@@ -119,6 +119,8 @@ def _solve(
     if proof is not None and result.proof is not None:
         summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
         unsaved = _save_proof(result.proof, model, proof) or unsaved
+    elif proof is not None:
+        say(f"no proof is written: the solve ended ({result.status}) before there was a bound to prove")
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -139,7 +141,7 @@ def _solve(
     raise typer.Exit(code)
 
 
-def _check_files(solver: Solver, out: str | None, proof: str | None) -> None:
+def _check_files(solver: Solver, problem: str, out: str | None, proof: str | None) -> None:
     """Refuse files that could not be written in the end."""
     from ..io.atomic import check_writable
     from ..io.policy.file import check_ending
@@ -154,7 +156,7 @@ def _check_files(solver: Solver, out: str | None, proof: str | None) -> None:
     if proof is not None:
         if "proof" not in solver.options:
             raise InputError(f"{solver.name} writes no proofs; arcs, sarsop and cgcp do")
-        check_writable(proof)
+        check_writable(proof, problem)
 
 
 def _save(result: Result, model: CPOMDP, out: str) -> str | None:

@@ -37,7 +37,7 @@ def _table(
     if out is not None:
         from ..io.atomic import check_writable
 
-        check_writable(out)
+        check_writable(out, store)
     records = select(store, suite)
     if as_json:
         print_json(tables.data(records))

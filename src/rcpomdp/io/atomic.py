@@ -19,16 +19,20 @@ _PART = ".part"  # how names of files end that are being written
 _OLD = 60.0  # seconds after which a part that nobody holds was left behind: its writer may not have got to lock it
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a path where no file can be made, before the work that is to be written there."""
+def check_writable(path: str | os.PathLike[str], *made_from: str | None) -> None:
+    """Refuse a path where no file can be made, or is one that the work reads, before the work is begun."""
     target = Path(os.path.realpath(os.fsdecode(path)))
     folder = target.parent
     if target.is_dir():
         raise InputError(f"cannot write {os.fsdecode(path)!r}: Is a directory")
     if not folder.is_dir():
         raise InputError(f"cannot write {os.fsdecode(path)!r}: No such file or directory")
-    if not os.access(folder, os.W_OK):
+    is_device = target.exists() and not target.is_file()  # which takes what comes
+    if not is_device and not os.access(folder, os.W_OK):
         raise InputError(f"cannot write {os.fsdecode(path)!r}: Permission denied")
+    for source in made_from:
+        if source is not None and os.path.exists(source) and target.exists() and os.path.samefile(source, target):
+            raise InputError(f"cannot write {os.fsdecode(path)!r}: it would take the place of what it is made from")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from ..model import CPOMDP
 
+_LARGEST_K = 10**9
 _LARGEST = 1e302  # of a total: some are multiplied by a million
 LARGEST_OF_PROGRAMS = 1e100  # the same for linear programs
 _LEAST = 1e-305  # below are numbers with fewer digits
@@ -35,6 +36,8 @@ def check_k(k: Any) -> None:
         return
     if not is_number(k) or k != k // 1 or k < 1:
         raise InputError(f"k must be a whole number of at least 1, or inf for every history, not {short(k)}")
+    if k > _LARGEST_K:
+        raise InputError(f"k must be at most {_LARGEST_K:,}, or inf for every history, not {short(k)}")
 
 
 def check_totals(model: CPOMDP, most: float = _LARGEST) -> None:

@@ -133,7 +133,7 @@ def test_explore_never_takes_the_place_of_what_it_reads(run, saved, tmp_path: Pa
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
         code, out, err = run("explore", *words, "--no-open")
         assert (code, out) == (2, "")
-        assert "the page would take the place of" in err
+        assert "it would take the place of what it is made from" in err
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
