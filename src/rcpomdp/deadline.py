@@ -52,6 +52,16 @@ def watch(hurry: Callable[[], bool], over: Callable[[], bool]) -> None:
     _deadline.set(_Deadline(lambda: hurry() or before.hurry(), lambda: over() or before.over()))
 
 
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """In the block there is no deadline, whatever held before: for what is asked for on top of the work at hand."""
+    token = _deadline.set(_NONE)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
 def hurry() -> bool:
     """True if an iteration that may stop wherever it is should do so now."""
     return _deadline.get().hurry()

@@ -184,3 +184,31 @@ def test_solvers_without_proofs_say_so() -> None:
         rc.solve(model, "cpbvi", proof=True)
     with pytest.raises(rc.InputError, match="proof"):
         rc.solve(model, variant="paper", proof=True)
+
+
+EDGES: list[tuple[str, dict[str, Any], str]] = [
+    *(("hallway", {"budget": 0.0}, "arcs"), ("tunnels", {"budget": 0.0}, "arcs"), ("crs-4-4", {"budget": 0.0}, "arcs")),
+    *(("cheese-maze", {"budget": 0.0}, "arcs"), ("tiger", {"budget": math.inf}, "arcs")),
+    *(("tiger", {"budget": 1e9}, "arcs"), ("tiger", {"horizon": 1}, "arcs"), ("tunnels", {"horizon": 5}, "arcs")),
+    *(("hallway", {"budget": 0.0}, "cgcp"), ("tunnels", {"horizon": 5}, "sarsop")),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "solver"), EDGES)
+def test_a_proof_is_no_weaker_at_the_edges(name: str, parameters: dict[str, Any], solver: str) -> None:
+    model, result = solved(name, solver, epsilon=0.05, **parameters)
+    assert result.status in ("optimal", "infeasible")
+    assert result.proof is not None
+    assert rc.check_proof(model, result.proof).confirmed
+
+
+def test_no_proof_is_better_than_a_result_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rcpomdp.solvers.proofs import write
+
+    def out_of_memory(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(write, "prove", out_of_memory)
+    _, result = solved("ce")
+    assert (result.proof, result.status) == (None, "memory limit")
+    assert result.lower == pytest.approx(10.0)

@@ -258,6 +258,8 @@ class _OfPointBasedSearch(_OfBeliefPool):
         return self._at(j + 1, i, budget) if j + 1 < self._hi.shape[1] else np.full(len(i), np.inf)
 
     def _at(self, mode: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        if not len(self._key):  # all was told at the root, before any strip
+            return np.full(len(i), np.inf)
         key = i.astype(np.int64)
         for k in range(1, budget.shape[1]):
             key = key * self._levels[k] + _place(self.grid[k], budget[:, k])

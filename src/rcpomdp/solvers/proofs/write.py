@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...bounds.fib import fib_vectors
+from ...deadline import unhurried
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
@@ -22,7 +23,7 @@ from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 from ...verification.proof_check import check_proof
 from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
-from ..result import ITERATION_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
+from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
 from . import evidence
 from .trace import Trace, Tracer
 
@@ -43,11 +44,19 @@ def check_provable(model: CPOMDP) -> None:
 
 
 def with_proof(model: CPOMDP, found: Result, criterion: str, epsilon: float) -> Result:
-    """A result with a proof; its upper bound is what that proves, unless it is of something else."""
+    """A result with a proof; its upper bound is what that proves, unless it is of something else.
+
+    Writing knows no time limit. Where memory or an interrupt ends it, the result is as it was, and without a proof.
+    """
     gap = found.gap if np.isfinite(found.gap) else 0.0
     lose = max(epsilon, _SHARE * gap)
     goal = found.lower + epsilon if found.status == OPTIMAL else found.upper + lose / 4
-    proof = prove(model, found.evidence, criterion, lose, goal)
+    try:
+        with unhurried():
+            proof = prove(model, found.evidence, criterion, lose, goal)
+    except (KeyboardInterrupt, MemoryError) as stop:
+        status = MEMORY_LIMIT if isinstance(stop, MemoryError) else INTERRUPTED
+        return replace(found, status=found.status if found.status == INFEASIBLE else status, evidence=None)
     found = replace(found, proof=proof, evidence=None)
     if found.objective != "reward" or not np.isfinite(min(found.upper, proof.upper)):
         return found
@@ -73,7 +82,7 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
         if proof is not None:
             return proof
     if criterion == EVERY_HISTORY:
-        known.tables += [_weighed(model, np.eye(model.n_costs)[k]) for k in _limited(model)]
+        known.tables += [_weighed(model, np.eye(model.n_costs)[k]) for k in np.flatnonzero(np.isfinite(model.budget))]
     class_of = observability_classes(model).class_of
     budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
@@ -95,13 +104,9 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
     return best
 
 
-def _limited(model: CPOMDP) -> list[int]:
-    return np.flatnonzero(np.isfinite(model.budget) & (model.budget > 0)).tolist()
-
-
 def _clash(model: CPOMDP) -> Proof | None:
     """A proof that no policy keeps the budget, by a weighted sum of costs that even who knows the state exceeds."""
-    limited = _limited(model)
+    limited = np.flatnonzero(np.isfinite(model.budget) & (model.budget > 0)).tolist()
     rows = np.concatenate([np.eye(len(limited)), shares(len(limited))]) if len(limited) > 1 else np.eye(len(limited))
     for row in rows:
         weights = np.zeros(model.n_costs)
