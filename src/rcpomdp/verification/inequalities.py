@@ -3,7 +3,8 @@
 Relaxation j at point p with budget d: ``Q_a ≥ (μR − λ·C)(p, a) + γ Σ_o max_a' Q_a'(τ_o, d')``, where ``τ_o(s') = Σ_s
 p(s) T(s, a, s') Z(s', a, o)`` and ``d' = (d − c)/β`` with the least cost c of the class, rounded up to a level. Values
 are convex and homogeneous: if ``τ = Σ φ_i p_i + r`` with ``r ≥ 0``, then ``Q(τ) ≤ Σ φ_i Q(p_i) + Σ_s r(s) Q(s)``, by an
-entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, point by point.
+entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, point by point. Where a
+proof has beliefs ``b_sao`` one step after a state, ``Q(τ_o) ≤ Σ_s p(s) P(o | s, a) Q(b_sao)``, by the table at these.
 
 Exact entries spend ``C(p, a)``. What follows is bounded by a relaxation, ``V*(b, d) ≤ V_j(b, d) + λ_j·d``, by the exact
 entry of a point that is the same but for rounding, or ruled out: by what is left, or if ``V_j + λ_j·d < 0`` for
@@ -12,6 +13,7 @@ entry of a point that is the same but for rounding, or ruled out: by what is lef
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +41,8 @@ class Followers(NamedTuple):
     mass: FloatArray  # [rows] probability of the observation
     over: BoolArray  # [rows] whether the process is over
     line_ptr: IntArray  # [rows + 1]
-    rest: Any  # [lines, S] what no point covers
+    rest: Any  # [lines, S + L] what no point covers
+    cover: IntArray  # [lines] number of the cover, −1: corners alone
     target: IntArray  # [most, lines] points, or −1
     share: FloatArray  # [most, lines] φ
     twin: BoolArray  # [lines] whether the one target is the same belief but for rounding
@@ -57,6 +60,7 @@ class Inequalities:
         self.n_classes = int(proof.class_of.max()) + 1
         self._follow_classes()
         self._least_costs()
+        self._find_corners()
         shape = (len(proof.point_ptr) - 1, model.n_states)
         points: Any = sp.csr_array((proof.point_prob, proof.point_state, proof.point_ptr), shape=shape)
         self.points: Any = sp.csr_array(sp.diags_array(1 / points.sum(axis=1)) @ points)
@@ -107,6 +111,39 @@ class Inequalities:
         alone = [(np.diff(t[self.reached[t // n // self.model.n_observations]] // n) > 0).all() for t in found]
         if len(initial) > 1 or not all(alone):
             raise ProofError("this is no proof for the model: some belief lies in two classes")
+
+    def _find_corners(self) -> None:
+        """States and the beliefs one step after them, as rows over states; those that are said to be one must be."""
+        n, late_of = self.model.n_states, self.proof.late_of
+        self.corners: Any = sp.eye_array(n, format="csr")
+        self.corner_class, self.corner_reached = self.proof.class_of, self.reached[self.proof.class_of]
+        self.n_corners = n
+        if not late_of.size:
+            return
+        known = [self._successors(self.corners, a) for a in range(self.model.n_actions)]
+        row, obs, state, value = (np.concatenate(part) for part in zip(*known, strict=True))
+        action = np.repeat(np.arange(len(known)), [len(part[0]) for part in known])
+        start = np.flatnonzero(np.diff((action * n + row) * self.model.n_observations + obs, prepend=-1))
+        ptr, size = np.append(start, len(row)), np.diff(start, append=len(row))
+        once, first = np.unique(late_of[: len(start)], return_index=True)
+        if len(late_of) != len(start) or len(once) != self.proof.table.shape[1] - n:
+            raise ProofError("this is no proof for the model: late_of does not fit")
+        prob = np.add.reduceat(value, start)
+        share = value / np.repeat(prob, size)
+        owner, other = entries(ptr, first[late_of])
+        same = (size[first[late_of]] == size).all() and (state[other] == state).all()
+        if not same or (np.abs(share[other] - share) > TWIN * share).any():
+            raise ProofError("this is no proof for the model: beliefs that differ are said to be one")
+        _, at = entries(ptr, first)
+        late: Any = sp.csr_array((share[at], state[at], np.append(0, np.cumsum(size[first]))), shape=(len(first), n))
+        self.corners = sp.vstack([self.corners, late], format="csr")
+        self.n_corners = n + len(first)
+        self.corner_class = np.append(self.corner_class, self.proof.class_of[state[start[first]]])
+        reached = np.zeros(len(first), dtype=np.bool_)
+        reached[late_of[self.reached[self.proof.class_of[row[start]]]]] = True
+        self.corner_reached = np.append(self.corner_reached, reached)
+        self._late_ptr = np.searchsorted(action[start] * n + row[start], np.arange(len(known) * n + 1))
+        self._late_obs, self._late_prob = obs[start], prob
 
     def _least_costs(self) -> None:
         """Find the least cost of each action over a class, [K, classes, A]; inf where no step may cost that much."""
@@ -190,7 +227,7 @@ class Inequalities:
     def hinted(self, j: int, t: int) -> FloatArray:
         """Bounds of a table at all points, [N, A]."""
         if (j, t) not in self._hinted:
-            self._hinted[j, t] = np.asarray(self.points @ self.proof.table[t])
+            self._hinted[j, t] = np.asarray(self.points @ self.proof.table[t, : self.model.n_states])
         return self._hinted[j, t]
 
     def hints(self, mode: int, at: IntArray) -> FloatArray:
@@ -226,32 +263,48 @@ class Inequalities:
 
     # Steps
 
-    def table_step(self, j: int, t: int, a: int) -> FloatArray:
-        """What a table's level t must be no less than at states for action a, [S]; −inf where it is not allowed."""
-        p, model, n = self.proof, self.model, self.model.n_states
-        k, cls = int(p.table_cost[j]), p.class_of
-        budget = np.full((n, model.n_costs), np.inf)
-        cost = np.zeros((n, model.n_costs))
-        if model.n_costs:
-            budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][cls, a]
-        after = self._left(budget, cost)
-        able = self.allowed(cls, budget)[:, a] & self.reached[cls]
-        states = np.flatnonzero(able)
-        row, obs, state, value = self._successors(sp.csr_array(sp.eye_array(n, format="csr")[states]), a)
+    def table_steps(self, a: int) -> Iterator[tuple[int, int, FloatArray]]:
+        """(relaxation, level, what its table must be no less than for action a, [S + L]); −inf: it is not allowed."""
+        p, model = self.proof, self.model
+        corners = np.flatnonzero(self.corner_reached)
+        row, obs, corner, value = self._spread(self.corners[corners], a)
         starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
-        source, rows = states[row[starts]], np.append(starts, len(row))
-        coarse = self.coarse(j, after[source])
-        lines: Any = sp.csr_array((value, state, rows), shape=(len(starts), n))
-        best = np.full(len(starts), -np.inf)
-        for u in np.unique(coarse).tolist():
-            here = coarse == u
-            each = np.asarray(lines[here] @ p.table[u])
-            each[~self.allowed(cls[state[starts[here]]], after[source[here]])] = -np.inf
-            best[here] = each.max(axis=1)
-        total = np.full(n, -np.inf)
-        gain = self.gain(j)[states, a]
-        total[states] = gain + model.discount * np.bincount(row[starts], best, minlength=len(states))
-        return total
+        lines: Any = sp.csr_array((value, corner, np.append(starts, len(row))), shape=(len(starts), self.n_corners))
+        after_class, source = self.corner_class[corner[starts]], row[starts]
+        cls = self.corner_class[corners]
+        for j in range(len(p.weights)):
+            gain = self.corners[corners] @ self.gain(j)[:, a]
+            k = int(p.table_cost[j])
+            for t in range(p.table_ptr[j], p.table_ptr[j + 1]):
+                budget, cost = np.full((self.n_classes, model.n_costs), np.inf), np.zeros((self.n_classes, model.n_costs))
+                if model.n_costs:
+                    budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][:, a]
+                after = self._left(budget, cost)
+                coarse = self.coarse(j, after)[cls][source]
+                best = np.full(len(starts), -np.inf)
+                for u in np.unique(coarse).tolist():
+                    here = slice(None) if (coarse == u).all() else np.flatnonzero(coarse == u)
+                    each = np.asarray(lines[here] @ p.table[u])
+                    each[~self.allowed(after_class[here], after[cls][source[here]])] = -np.inf
+                    best[here] = each.max(axis=1)
+                total = np.full(self.n_corners, -np.inf)
+                step = gain + model.discount * np.bincount(source, best, minlength=len(corners))
+                total[corners] = np.where(self.allowed(cls, budget[cls])[:, a], step, -np.inf)
+                yield j, t, total
+
+    def _spread(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """(point, observation, corner, weight): all that follows points under an action as a mixture of corners."""
+        if not self.proof.late_of.size:
+            return self._successors(points, a)
+        n, o, at = self.model.n_states, self.model.n_observations, points.tocoo()
+        owner, late = entries(self._late_ptr, a * n + at.coords[1].astype(np.int64))
+        key = (at.coords[0].astype(np.int64)[owner] * o + self._late_obs[late]) * self.n_corners
+        key, value = key + n + self.proof.late_of[late], at.data[owner] * self._late_prob[late]
+        order = np.argsort(key, kind="stable")
+        key, value = key[order], value[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        key, value = key[first], np.add.reduceat(value, first) if len(first) else value
+        return key // self.n_corners // o, key // self.n_corners % o, key % self.n_corners, value
 
     def _successors(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
         """(point, observation, state, probability) of all that follows points under an action, in this order."""
@@ -267,23 +320,31 @@ class Inequalities:
 
     def follow(self, point: IntArray, a: int) -> Followers:
         """What follows points under an action, and how covers cover it."""
-        p, model, n = self.proof, self.model, self.model.n_states
+        p, model, n = self.proof, self.model, self.n_corners
         row, obs, state, value = self._successors(self.points[point], a)
-        starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
-        source = row[starts]
+        pair = row * model.n_observations + obs
+        starts = np.flatnonzero(np.diff(pair, prepend=-1))
+        ends, source = np.append(starts, len(row)), row[starts]
         key = (point[source] * model.n_actions + a) * model.n_observations + obs[starts]
         low, high = (np.searchsorted(self._cover_key, key, side=side) for side in ("left", "right"))
         line_ptr = np.concatenate([[0], np.cumsum(1 + high - low)])
         of_row, number = entries(line_ptr, np.arange(len(starts)))
         number -= line_ptr[of_row]
         cover = np.append(self._cover_order, -1)[np.where(number > 0, low[of_row] + number - 1, -1)]
-        owner, at = entries(np.append(starts, len(row)), of_row)
-        rest, line_key = value[at], owner * n + state[at]
+        # The first line is a mixture of corners alone; the others begin with what follows, over states.
+        of, seen, corner, weight = self._spread(self.points[point], a)
+        spread = np.flatnonzero(np.diff(of * model.n_observations + seen, prepend=-1))
+        if not np.array_equal(of[spread] * model.n_observations + seen[spread], pair[starts]):
+            raise ProofError("this is no proof for the model: some probability is too small for doubles")
+        both = np.concatenate([spread, len(of) + ends])
+        owner, at = entries(both, np.where(number > 0, len(spread) + of_row, of_row))
+        columns, rest = np.concatenate([corner, state])[at], np.concatenate([weight, value])[at]
+        line_key = owner * n + columns
         length = np.where(cover >= 0, np.diff(p.cover_ptr, append=0)[cover], 0)
         most = int(length.max(initial=0))
         target, share = np.full((most, len(of_row)), -1), np.zeros((most, len(of_row)))
         twin = np.zeros(len(of_row), dtype=np.bool_)
-        size = np.diff(np.append(starts, len(row)))[of_row]
+        size = np.diff(ends)[of_row]
         for m in range(most):
             lines = np.flatnonzero(length > m)
             target[m, lines] = p.cover_target[p.cover_ptr[cover[lines]] + m]
@@ -307,7 +368,8 @@ class Inequalities:
             np.add.reduceat(value, starts),
             np.logical_and.reduceat(model.terminal[state], starts),
             line_ptr,
-            sp.csr_array((rest, state[at], lines), shape=(len(of_row), n)),
+            sp.csr_array((rest, columns, lines), shape=(len(of_row), n)),
+            cover,
             target,
             share,
             twin,

@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._types import FloatArray, IndexArray, IntArray
-from ...bounds.informed import budget_levels, fib_over_levels
+from ...bounds.informed import Effort, budget_levels, fib_over_levels, tib_over_levels
+from ...bounds.one_step import OneStep, one_step_beliefs
 from ...kernels.arcs.rows import LENT
 from ...model import CPOMDP
 from ..arcs.few_beliefs import FewBeliefs
@@ -21,6 +22,7 @@ from ..pointbased.search import PointBasedSearch
 from .levels import closed_levels
 
 NONE = -1
+_RELATIVE = 1e-4  # least fall of a bound over one-step beliefs that counts
 
 
 class Table(NamedTuple):
@@ -29,7 +31,21 @@ class Table(NamedTuple):
     weights: FloatArray  # [1 + K] μ and λ
     cost: int
     level: FloatArray  # [T] increasing, the last inf
-    value: FloatArray  # [T, S, A] in the model's own order of states
+    value: FloatArray  # [T, S + L, A] in the model's own order of states, then of one-step beliefs if there are any
+
+
+class Late(NamedTuple):
+    """Beliefs one step after a known state."""
+
+    of: IntArray  # their number by action, state and observation, where the latter is possible; empty if none are used
+    belief: Any  # [L, S] sparse
+
+    def extend(self, table: Table) -> Table:
+        """A table of states with what follows from it at these beliefs."""
+        if not self.of.size:
+            return table
+        late = np.stack([self.belief @ value for value in table.value])
+        return table._replace(value=np.concatenate([table.value, late], axis=1))
 
 
 class Graph(NamedTuple):
@@ -50,6 +66,7 @@ class Evidence(Protocol):
     model: CPOMDP
     graph: Graph
     tables: list[Table]
+    late: Late
     grid: list[FloatArray]  # [K] budgets at which bounds are kept, increasing, the last inf
 
     def beliefs(self, i: IntArray) -> Any:
@@ -74,6 +91,11 @@ def of(search: Any) -> Evidence:
     return _OfPointBasedSearch(search)
 
 
+def no_late(model: CPOMDP) -> Late:
+    """No one-step beliefs."""
+    return Late(np.zeros(0, dtype=np.int64), sp.csr_array((0, model.n_states)))
+
+
 def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_prob: Any, size: Any) -> Any:
     """Beliefs from pools of states, numbered by class, and of probabilities."""
     ptr = np.concatenate([[0], np.cumsum(size)])
@@ -87,6 +109,11 @@ def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_pro
 def _place(values: FloatArray, budget: FloatArray) -> IntArray:
     """Place of the least of some values that is at least a budget, but for what the writer rounds up."""
     return np.minimum(np.searchsorted(values * (1 + 1e-6), budget), len(values) - 1)
+
+
+def _finite(value: FloatArray) -> FloatArray:
+    """Values of which those that nothing can be paid for are never read."""
+    return np.where(np.isfinite(value), value, 0.0)
 
 
 class _OfGraphSearch:
@@ -105,6 +132,7 @@ class _OfGraphSearch:
             *(self.info[name].copy() for name in ("base", "tip", "weight")),
         )
         self.order = search.classes.order
+        self.late = no_late(self.model)
         weights = np.array([search.objective.reward, *search.objective.costs])
         self.tables = [Table(weights, 0, np.array([np.inf]), self._in_model_order(search.space.informed)[None])]
         self.grid = [np.array([np.inf]) for _ in range(self.model.n_costs)]
@@ -166,6 +194,7 @@ class _OfBeliefPool:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.model, self.search = search.model, search
+        self.late = no_late(search.model)
         b, n = search.parts.beliefs, int(search.parts.counts["beliefs"][0])
         self.info = b.info[:n]
         row = self.info["row"]
@@ -213,9 +242,12 @@ class _OfPointBasedSearch(_OfBeliefPool):
         super().__init__(search)
         s, k = search.parts, self.model.n_costs
         plain = np.array([search.objective.reward, *search.objective.costs])
+        one_step = one_step_beliefs(search.ordered, s.space.class_of) if len(s.informed.belief) else None
+        if one_step is not None:
+            self.late, self._late_rows = self._one_step(one_step)
         budgets = zip(s.informed.multiplier[1:], s.informed.cost[1:].tolist(), strict=True)
-        self.tables = [self._informed(plain, 0, np.array([np.inf]))]
-        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c)) for w, c in budgets]
+        self.tables = [self._informed(plain, 0, np.array([np.inf]), one_step)]
+        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c), one_step) for w, c in budgets]
         self.grid = [s.levels.value[i, : s.levels.counts[i]] for i in range(k)]
         n = s.strips.info[: int(s.counts["strips"][0])]
         opened = np.flatnonzero(n["q"] != NONE)
@@ -237,14 +269,27 @@ class _OfPointBasedSearch(_OfBeliefPool):
         known = f.value[k, np.isfinite(f.value[k])]
         return closed_levels(known, float(self.search.budget[k]), float(self.model.cost_discount[k]))
 
-    def _informed(self, weights: FloatArray, k: int, level: FloatArray) -> Table:
-        """The fast informed bound over budgets: what the search starts from may rest on more than states."""
+    def _one_step(self, one: OneStep) -> tuple[Late, IntArray]:
+        """One-step beliefs in the model's own order of states, and their numbers in the search."""
+        n, rank = self.model.n_states, self.search.classes.rank
+        rows = (np.arange(self.model.n_actions)[:, None] * n + rank).ravel()
+        size = np.diff(one.ptr)[rows]
+        at = np.repeat(one.ptr[rows] - np.cumsum(size) + size, size) + np.arange(size.sum())
+        used, late_of = np.unique(one.belief[at], return_inverse=True)
+        belief: Any = sp.csr_array((one.weight, self.search.classes.order[one.state], one.start), shape=(one.n_beliefs, n))
+        return Late(late_of.ravel().astype(np.int64), belief[used]), used
+
+    def _informed(self, weights: FloatArray, k: int, level: FloatArray, one_step: OneStep | None) -> Table:
+        """An informed bound over budgets, anew: levels are others, and what the search has may not have settled."""
         model, x = self.search.ordered, self.search.parts.space
         gain = weights[0] * model.reward - np.tensordot(weights[1:], model.cost, axes=1)
         floor = x.floor[..., k] if len(level) > 1 else np.zeros(x.floor.shape[:2])
         levels = budget_levels(level, floor, x.class_of, float(model.cost_discount[k]) if model.n_costs else 1.0)
-        value = fib_over_levels(model, gain, levels)
-        return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
+        if one_step is None:
+            return Table(weights, k, level, _finite(self._in_model_order(fib_over_levels(model, gain, levels))))
+        found = tib_over_levels(model, gain, levels, one_step, Effort(relative=_RELATIVE))
+        value = np.concatenate([self._in_model_order(found.corner), found.q[:, self._late_rows]], axis=1)
+        return Table(weights, k, level, _finite(value))
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         if not self.search.limited.any():

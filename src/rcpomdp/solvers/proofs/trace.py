@@ -156,7 +156,7 @@ class Tracer:
         at = np.searchsorted(table.level, budget[:, table.cost]) if budget.shape[1] else np.zeros(len(budget), int)
         bound = np.empty((rows.shape[0], self.model.n_actions))
         for t in np.unique(at).tolist():
-            bound[at == t] = rows[np.flatnonzero(at == t)] @ table.value[t]
+            bound[at == t] = rows[np.flatnonzero(at == t)] @ table.value[t, : self.model.n_states]
         return bound
 
     def _allowance(self, j: int, budget: FloatArray) -> FloatArray:

@@ -82,7 +82,8 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
         if proof is not None:
             return proof
     if criterion == EVERY_HISTORY:
-        known.tables += [_weighed(model, np.eye(model.n_costs)[k]) for k in np.flatnonzero(np.isfinite(model.budget))]
+        limited = np.flatnonzero(np.isfinite(model.budget))
+        known.tables += [known.late.extend(_weighed(model, np.eye(model.n_costs)[k])) for k in limited]
     class_of = observability_classes(model).class_of
     budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
@@ -130,7 +131,7 @@ def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Pr
     nothing = np.zeros(0, dtype=np.int64)
     none = Trace(nothing, nothing, np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
     root = sp.csr_array(model.initial_belief[None])
-    known = _Tables(tables, root)
+    known = _Tables(tables, evidence.no_late(model), root)
     objective = np.eye(1, 1 + model.n_costs)[0]
     proof, _ = _assembled(model, known, none, observability_classes(model).class_of, criterion, objective)
     return proof._replace(upper=check_proof(model, proof).upper)
@@ -140,6 +141,7 @@ class _Tables(NamedTuple):
     """Evidence that is tables and the initial belief."""
 
     tables: list[evidence.Table]
+    late: evidence.Late
     root: Any
 
     def beliefs(self, i: IntArray) -> Any:
@@ -179,6 +181,7 @@ def _assembled(
         table_ptr=_pointer([len(table.level) for table in known.tables]),
         table_level=np.concatenate([table.level for table in known.tables]),
         table=np.concatenate([table.value for table in known.tables]),
+        late_of=known.late.of,
         level_ptr=_pointer([len(values) for values in levels]),
         level=np.concatenate([*levels, np.zeros(0)]),
         point_ptr=rows.indptr.astype(np.int64),
