@@ -53,8 +53,8 @@ def watch(hurry: Callable[[], bool], over: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def lifted() -> Iterator[None]:
-    """In the block there is no deadline, for it is not counted."""
+def unhurried() -> Iterator[None]:
+    """In the block there is no deadline, whatever held before: for what is not counted, or asked for on top."""
     token = _deadline.set(_NONE)
     try:
         yield

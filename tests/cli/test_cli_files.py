@@ -178,3 +178,17 @@ def test_names_are_completed() -> None:
     assert common.complete_problem("tu") == ["tunnels"]
     assert common.complete_solver("cg") == ["cgcp", "cgcp-cl"]
     assert common.complete_suite("paper")[:2] == ["paper", "paper-main"]
+
+
+def test_a_proof_that_is_not_written_is_told_of(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rcpomdp.solvers.proofs import write
+
+    def out_of_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(write, "prove", out_of_memory)
+    ran = run("solve", "ce", "--proof", "ce.rcproof", "--json")
+    assert ran.code == 4
+    assert json.loads(ran.out)["proof"] is None
+    assert "no proof is written: memory limit, before there was one" in ran.err
+    assert not Path("ce.rcproof").exists()

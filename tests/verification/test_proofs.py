@@ -97,6 +97,20 @@ def test_no_bound_vouches_for_itself() -> None:
         assert found.excess > 1.0 or not (proof.entry_mode == mode).any()
 
 
+def test_one_step_beliefs_are_the_models_own() -> None:
+    model, proof, attained = _proven("maze20")
+    assert proof.late_of.size
+    assert rc.check_proof(model, proof).confirmed
+    for wrong in (proof.late_of[:-1], np.zeros_like(proof.late_of)):
+        with pytest.raises(rc.ProofError, match="late_of|table|said to be one"):
+            rc.check_proof(model, proof._replace(late_of=wrong))
+    table = proof.table.copy()
+    table[:, model.n_states :] -= 1.0
+    found = rc.check_proof(model, proof._replace(table=table))
+    assert found.upper >= attained
+    assert found.excess > 0.01
+
+
 def test_the_inequality_that_fails_is_named() -> None:
     model, result = solved("tunnels")
     proof = result.proof
@@ -134,7 +148,7 @@ def test_an_unsound_bound_of_a_solver_is_caught(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("kind", range(len(DAMAGES)), ids=lambda kind: DAMAGES[kind].__name__.strip("_"))
-@pytest.mark.parametrize("name", ["ce", "tunnels", "tiger"])
+@pytest.mark.parametrize("name", ["ce", "tunnels", "tiger", "maze20"])
 def test_a_damaged_proof_is_not_believed(name: str, kind: int) -> None:
     model, proof, attained = _proven(name)
     for seed in range(4):
@@ -146,7 +160,9 @@ _kept: dict[str, tuple[rc.CPOMDP, rc.Proof, float]] = {}
 
 def _proven(name: str) -> tuple[rc.CPOMDP, rc.Proof, float]:
     if name not in _kept:
-        model, result = solved(name, epsilon=0.02)
+        unlimited = {"budget": math.inf} if name == "maze20" else {}  # one level, so that checking is quick
+        model = rc.problems.make(name, **unlimited)
+        result = rc.solve(model, epsilon=0.02, time_limit=2, proof=True)
         assert result.proof is not None
         _kept[name] = model, result.proof, result.lower
     return _kept[name]
@@ -184,3 +200,31 @@ def test_solvers_without_proofs_say_so() -> None:
         rc.solve(model, "cpbvi", proof=True)
     with pytest.raises(rc.InputError, match="proof"):
         rc.solve(model, variant="paper", proof=True)
+
+
+EDGES: list[tuple[str, dict[str, Any], str]] = [
+    *(("hallway", {"budget": 0.0}, "arcs"), ("tunnels", {"budget": 0.0}, "arcs"), ("crs-4-4", {"budget": 0.0}, "arcs")),
+    *(("cheese-maze", {"budget": 0.0}, "arcs"), ("tiger", {"budget": math.inf}, "arcs")),
+    *(("tiger", {"budget": 1e9}, "arcs"), ("tiger", {"horizon": 1}, "arcs"), ("tunnels", {"horizon": 5}, "arcs")),
+    *(("hallway", {"budget": 0.0}, "cgcp"), ("tunnels", {"horizon": 5}, "sarsop")),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "solver"), EDGES)
+def test_a_proof_is_no_weaker_at_the_edges(name: str, parameters: dict[str, Any], solver: str) -> None:
+    model, result = solved(name, solver, epsilon=0.05, **parameters)
+    assert result.status in ("optimal", "infeasible")
+    assert result.proof is not None
+    assert rc.check_proof(model, result.proof).confirmed
+
+
+def test_no_proof_is_better_than_a_result_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rcpomdp.solvers.proofs import write
+
+    def out_of_memory(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(write, "prove", out_of_memory)
+    _, result = solved("ce")
+    assert (result.proof, result.status) == (None, "memory limit")
+    assert result.lower == pytest.approx(10.0)

@@ -116,7 +116,10 @@ def _solve(
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
     summary |= budget_facts(model)
     unsaved = None if out is None else _save(result, model, out)
-    if proof is not None and result.proof is not None:
+    if proof is not None and result.proof is None:
+        summary["proof"] = None
+        say(f"no proof is written: {result.status}, before there was one")
+    elif proof is not None and result.proof is not None:
         summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
         unsaved = _save_proof(result.proof, model, proof) or unsaved
     elif proof is not None:

@@ -3,7 +3,8 @@
 Relaxation j at point p with budget d: ``Q_a ≥ (μR − λ·C)(p, a) + γ Σ_o max_a' Q_a'(τ_o, d')``, where ``τ_o(s') = Σ_s
 p(s) T(s, a, s') Z(s', a, o)`` and ``d' = (d − c)/β`` with the least cost c of the class, rounded up to a level. Values
 are convex and homogeneous: if ``τ = Σ φ_i p_i + r`` with ``r ≥ 0``, then ``Q(τ) ≤ Σ φ_i Q(p_i) + Σ_s r(s) Q(s)``, by an
-entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, point by point.
+entry or else by the table at p_i, by the table at s. The φ are found here: the most that fits, point by point. Where a
+proof has beliefs ``b_sao`` one step after a state, ``Q(τ_o) ≤ Σ_s p(s) P(o | s, a) Q(b_sao)``, by the table at these.
 
 Exact entries spend ``C(p, a)``. What follows is bounded by a relaxation, ``V*(b, d) ≤ V_j(b, d) + λ_j·d``, by the exact
 entry of a point that is the same but for rounding, or ruled out: by what is left, or if ``V_j + λ_j·d < 0`` for
@@ -12,6 +13,7 @@ entry of a point that is the same but for rounding, or ruled out: by what is lef
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +22,10 @@ import scipy.sparse as sp
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import ProofError
 from ..model import CPOMDP
-from ..model.endings import most_steps
 from .chain import entries
-from .proof import EVERY_HISTORY, EXACT, Proof
+from .ground import TWIN, Ground, growth_of_twins, lasting, rounding_of_costs
+from .proof import EXACT, Proof
 
-UNIT = 2.0**-53
-TWIN = 1e-13  # relative difference below which two beliefs are rounding of one
 _HUGE = 1e300
 _BATCH = 1_000_000  # numbers that are worked on at once, more or less
 
@@ -39,24 +39,32 @@ class Followers(NamedTuple):
     mass: FloatArray  # [rows] probability of the observation
     over: BoolArray  # [rows] whether the process is over
     line_ptr: IntArray  # [rows + 1]
-    rest: Any  # [lines, S] what no point covers
+    rest: Any  # [lines, S + L] what no point covers
+    cover: IntArray  # [lines] number of the cover, −1: corners alone
     target: IntArray  # [most, lines] points, or −1
     share: FloatArray  # [most, lines] φ
     twin: BoolArray  # [lines] whether the one target is the same belief but for rounding
 
 
-class Inequalities:
+class Steps(NamedTuple):
+    """What follows some entries under an action, as rows and lines, each once for each entry."""
+
+    f: Followers
+    entry: IntArray  # [jobs]
+    job: IntArray  # [rows]
+    row: IntArray  # [rows] of f
+    owner: IntArray  # [lines] its row
+    line: IntArray  # [lines] of f
+    left: FloatArray  # [rows, K] budgets that are left
+
+
+class Inequalities(Ground):
     """The right sides, for the tables and entries that a proof has now."""
 
     def __init__(self, model: CPOMDP, proof: Proof) -> None:
         proof.check_form(model)
-        self.model, self.proof = model, proof
+        super().__init__(model, proof)
         self.value = proof.entry_value
-        self.moves = [sp.csr_array(t) for t in model.transition]
-        self.seen = [sp.csr_array(z) for z in model.observation]
-        self.n_classes = int(proof.class_of.max()) + 1
-        self._follow_classes()
-        self._least_costs()
         shape = (len(proof.point_ptr) - 1, model.n_states)
         points: Any = sp.csr_array((proof.point_prob, proof.point_state, proof.point_ptr), shape=shape)
         self.points: Any = sp.csr_array(sp.diags_array(1 / points.sum(axis=1)) @ points)
@@ -83,40 +91,6 @@ class Inequalities:
         self._gains: dict[int, FloatArray] = {}
         self._hinted: dict[tuple[int, int], FloatArray] = {}
 
-    # The model
-
-    def _follow_classes(self) -> None:
-        """Find the classes that can be reached; each must be followed by one class after an action and observation."""
-        class_of, n, found = self.proof.class_of, self.n_classes, []
-        for t, z in zip(self.moves, self.seen, strict=True):
-            move = t.tocoo()
-            pair = np.unique(class_of[move.coords[0][move.data > 0]] * t.shape[0] + move.coords[1][move.data > 0])
-            owner, at = entries(z.indptr, pair % t.shape[0])
-            owner, at = owner[z.data[at] > 0], at[z.data[at] > 0]
-            before, after = pair[owner] // t.shape[0], class_of[pair[owner] % t.shape[0]]
-            found.append(np.unique((before * z.shape[1] + z.indices[at]) * n + after))
-        initial = np.unique(class_of[self.model.initial_belief > 0])
-        self.reached = np.zeros(n, dtype=np.bool_)
-        self.reached[initial] = True
-        while True:
-            before = self.reached.sum()
-            for triple in found:
-                self.reached[triple[self.reached[triple // n // self.model.n_observations]] % n] = True
-            if self.reached.sum() == before:
-                break
-        alone = [(np.diff(t[self.reached[t // n // self.model.n_observations]] // n) > 0).all() for t in found]
-        if len(initial) > 1 or not all(alone):
-            raise ProofError("this is no proof for the model: some belief lies in two classes")
-
-    def _least_costs(self) -> None:
-        """Find the least cost of each action over a class, [K, classes, A]; inf where no step may cost that much."""
-        model = self.model
-        self.floor = np.full((model.n_costs, self.n_classes, model.n_actions), np.inf)
-        for k in range(model.n_costs):
-            np.minimum.at(self.floor[k], self.proof.class_of, model.cost[k])
-            if self.proof.criterion == EVERY_HISTORY:
-                self.floor[k][self.floor[k] > model.arrays.step_limit[k]] = np.inf
-
     # Budgets
 
     def _budgets(self, level: IntArray) -> FloatArray:
@@ -124,20 +98,6 @@ class Inequalities:
         for k in range(level.shape[1]):
             budget[:, k] = self.proof.level[self.proof.level_ptr[k] + level[:, k]]
         return budget
-
-    def _left(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
-        """What is left of budgets [n, K] after costs [n, K], rounded up."""
-        beta = self.model.cost_discount
-        with np.errstate(invalid="ignore"):
-            left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + 8 * UNIT))
-        return np.where((cost == 0) & (beta == 1), budget, left)
-
-    def allowed(self, cls: IntArray, budget: FloatArray) -> BoolArray:
-        """Actions that some belief of a class may pay for, [n, A]."""
-        able: BoolArray = np.ones((len(cls), self.model.n_actions), dtype=np.bool_)
-        for k, floor in enumerate(self.floor):
-            able &= (floor[cls] <= budget[:, k, None]) & np.isfinite(floor[cls])
-        return able
 
     def coarse(self, j: int, budget: FloatArray) -> IntArray:
         """The level of a table that is no less than budgets [n, K]."""
@@ -190,7 +150,7 @@ class Inequalities:
     def hinted(self, j: int, t: int) -> FloatArray:
         """Bounds of a table at all points, [N, A]."""
         if (j, t) not in self._hinted:
-            self._hinted[j, t] = np.asarray(self.points @ self.proof.table[t])
+            self._hinted[j, t] = np.asarray(self.points @ self.proof.table[t, : self.model.n_states])
         return self._hinted[j, t]
 
     def hints(self, mode: int, at: IntArray) -> FloatArray:
@@ -226,64 +186,68 @@ class Inequalities:
 
     # Steps
 
-    def table_step(self, j: int, t: int, a: int) -> FloatArray:
-        """What a table's level t must be no less than at states for action a, [S]; −inf where it is not allowed."""
-        p, model, n = self.proof, self.model, self.model.n_states
-        k, cls = int(p.table_cost[j]), p.class_of
-        budget = np.full((n, model.n_costs), np.inf)
-        cost = np.zeros((n, model.n_costs))
-        if model.n_costs:
-            budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][cls, a]
-        after = self._left(budget, cost)
-        able = self.allowed(cls, budget)[:, a] & self.reached[cls]
-        states = np.flatnonzero(able)
-        row, obs, state, value = self._successors(sp.csr_array(sp.eye_array(n, format="csr")[states]), a)
+    def table_steps(self, a: int) -> Iterator[tuple[int, int, FloatArray]]:
+        """(relaxation, level, what its table must be no less than for action a, [S + L]); −inf: it is not allowed."""
+        p, model = self.proof, self.model
+        corners = np.flatnonzero(self.corner_reached)
+        row, obs, corner, value = self.spread(self.corners[corners], a)
         starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
-        source, rows = states[row[starts]], np.append(starts, len(row))
-        coarse = self.coarse(j, after[source])
-        lines: Any = sp.csr_array((value, state, rows), shape=(len(starts), n))
-        best = np.full(len(starts), -np.inf)
-        for u in np.unique(coarse).tolist():
-            here = coarse == u
-            each = np.asarray(lines[here] @ p.table[u])
-            each[~self.allowed(cls[state[starts[here]]], after[source[here]])] = -np.inf
-            best[here] = each.max(axis=1)
-        total = np.full(n, -np.inf)
-        gain = self.gain(j)[states, a]
-        total[states] = gain + model.discount * np.bincount(row[starts], best, minlength=len(states))
-        return total
-
-    def _successors(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """(point, observation, state, probability) of all that follows points under an action, in this order."""
-        moved: Any = sp.csr_array(points @ self.moves[a]).tocoo()
-        z, n, o = self.seen[a], self.model.n_states, self.model.n_observations
-        owner, at = entries(z.indptr, moved.coords[1])
-        value = moved.data[owner] * z.data[at]
-        key = (moved.coords[0].astype(np.int64)[owner] * o + z.indices[at]) * n + moved.coords[1][owner]
-        key, value = key[value > 0], value[value > 0]
-        order = np.argsort(key)
-        key = key[order]
-        return key // n // o, key // n % o, key % n, value[order]
+        lines: Any = sp.csr_array((value, corner, np.append(starts, len(row))), shape=(len(starts), self.n_corners))
+        after_class, source = self.corner_class[corner[starts]], row[starts]
+        cls = self.corner_class[corners]
+        for j in range(len(p.weights)):
+            gain = self.corners[corners] @ self.gain(j)[:, a]
+            k = int(p.table_cost[j])
+            for t in range(p.table_ptr[j], p.table_ptr[j + 1]):
+                budget, cost = (
+                    np.full((self.n_classes, model.n_costs), np.inf),
+                    np.zeros((self.n_classes, model.n_costs)),
+                )
+                if model.n_costs:
+                    budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][:, a]
+                after = self.left_of(budget, cost)
+                coarse = self.coarse(j, after)[cls][source]
+                best = np.full(len(starts), -np.inf)
+                for u in np.unique(coarse).tolist():
+                    here = slice(None) if (coarse == u).all() else np.flatnonzero(coarse == u)
+                    each = np.asarray(lines[here] @ p.table[u])
+                    each[~self.allowed(after_class[here], after[cls][source[here]])] = -np.inf
+                    best[here] = each.max(axis=1)
+                total = np.full(self.n_corners, -np.inf)
+                step = gain + model.discount * np.bincount(source, best, minlength=len(corners))
+                total[corners] = np.where(self.allowed(cls, budget[cls])[:, a], step, -np.inf)
+                yield j, t, total
 
     def follow(self, point: IntArray, a: int) -> Followers:
         """What follows points under an action, and how covers cover it."""
-        p, model, n = self.proof, self.model, self.model.n_states
-        row, obs, state, value = self._successors(self.points[point], a)
-        starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
-        source = row[starts]
+        p, model, n = self.proof, self.model, self.n_corners
+        row, obs, state, value = self.successors(self.points[point], a)
+        pair = row * model.n_observations + obs
+        starts = np.flatnonzero(np.diff(pair, prepend=-1))
+        ends, source = np.append(starts, len(row)), row[starts]
         key = (point[source] * model.n_actions + a) * model.n_observations + obs[starts]
         low, high = (np.searchsorted(self._cover_key, key, side=side) for side in ("left", "right"))
-        line_ptr = np.concatenate([[0], np.cumsum(1 + high - low)])
+        # States alone bound no better than a cover; one-step beliefs may, for some action.
+        late = int(self.proof.late_of.size > 0)
+        bare = late + (low == high)
+        line_ptr = np.concatenate([[0], np.cumsum(bare + high - low)])
         of_row, number = entries(line_ptr, np.arange(len(starts)))
         number -= line_ptr[of_row]
-        cover = np.append(self._cover_order, -1)[np.where(number > 0, low[of_row] + number - 1, -1)]
-        owner, at = entries(np.append(starts, len(row)), of_row)
-        rest, line_key = value[at], owner * n + state[at]
+        by_cover = number >= bare[of_row]
+        cover = np.append(self._cover_order, -1)[np.where(by_cover, low[of_row] + number - bare[of_row], -1)]
+        of, seen, corner, weight = self.spread(self.points[point], a)
+        spread = np.flatnonzero(np.diff(of * model.n_observations + seen, prepend=-1))
+        if not np.array_equal(of[spread] * model.n_observations + seen[spread], pair[starts]):
+            raise ProofError("this is no proof for the model: some probability is too small for doubles")
+        both = np.concatenate([spread, len(of) + ends])
+        owner, at = entries(both, np.where(number >= late, len(spread) + of_row, of_row))
+        columns, rest = np.concatenate([corner, state])[at], np.concatenate([weight, value])[at]
+        line_key = owner * n + columns
         length = np.where(cover >= 0, np.diff(p.cover_ptr, append=0)[cover], 0)
         most = int(length.max(initial=0))
         target, share = np.full((most, len(of_row)), -1), np.zeros((most, len(of_row)))
         twin = np.zeros(len(of_row), dtype=np.bool_)
-        size = np.diff(np.append(starts, len(row)))[of_row]
+        size = np.diff(ends)[of_row]
         for m in range(most):
             lines = np.flatnonzero(length > m)
             target[m, lines] = p.cover_target[p.cover_ptr[cover[lines]] + m]
@@ -307,7 +271,8 @@ class Inequalities:
             np.add.reduceat(value, starts),
             np.logical_and.reduceat(model.terminal[state], starts),
             line_ptr,
-            sp.csr_array((rest, state[at], lines), shape=(len(of_row), n)),
+            sp.csr_array((rest, columns, lines), shape=(len(of_row), n)),
+            cover,
             target,
             share,
             twin,
@@ -328,47 +293,54 @@ class Inequalities:
         parts = np.array_split(at, max(1, len(at) * self.model.n_actions * 16 // _BATCH))
         return np.concatenate([self._step(f, mode, part, a) for part in parts])
 
-    def _step(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
-        p = self.proof
-        point, budget = p.entry_point[at], self.budget[at]
-        local = np.searchsorted(f.point, point)
+    def lay_out(self, f: Followers, mode: int, at: IntArray, a: int) -> Steps:
+        """Rows and lines for each of entries [n] of a mode under action a, and what is left there."""
+        point = self.proof.entry_point[at]
         cost = self.floor[:, self.point_class[point], a].T
         if mode == EXACT and self.point_cost is not None:
             cost = self.point_cost[point, :, a] * (1 - self.off)
-        after = self._left(budget, cost)
-        if mode == EXACT:
-            after = after * self.growth
-        job, row = entries(f.row_ptr, local)
+        left = self.left_of(self.budget[at], cost) * (self.growth if mode == EXACT else 1.0)
+        job, row = entries(f.row_ptr, np.searchsorted(f.point, point))
         owner, line = entries(f.line_ptr, row)
+        return Steps(f, at, job, row, owner, line, left[job])
+
+    def _step(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
+        p = self.proof
+        _, _, job, row, owner, line, left = self.lay_out(f, mode, at, a)
         first = np.flatnonzero(np.diff(owner, prepend=-1))
-        left, cls = after[job], f.cls[row]
+        cls = f.cls[row]
         if mode != EXACT:
-            bound = np.minimum.reduceat(self._cover(f, mode, line, cls[owner], left[owner]), first)
+            best = least_of(self.covered(f, mode, line, cls[owner], left[owner]), first).max(axis=1)
         else:
-            bound = np.full(len(row), np.inf)
+            each = np.full((len(row), self.model.n_actions), np.inf)
+            mass = f.mass[row][:, None]
             for j in range(len(p.weights)):
-                each = np.minimum.reduceat(self._cover(f, j, line, cls[owner], left[owner]), first)
-                each = each + f.mass[row] * self.allowance(j, left)
+                found = least_of(self.covered(f, j, line, cls[owner], left[owner]), first)
+                found += mass * self.allowance(j, left)[:, None]
                 if p.weights[j, 0] == 0:
-                    bound[each < -self.doubt * f.mass[row]] = -np.inf
+                    each[found < -self.doubt * mass] = -np.inf
                 elif p.weights[j, 0] == 1:
-                    np.minimum(bound, each, out=bound)
-            twins = np.minimum.reduceat(self._twins(f, at[job[owner]], line, left[owner]), first)
-            bound = np.minimum(bound, twins * f.mass[row])
+                    np.minimum(each, found, out=each)
+            # That nothing is possible may rest only on entries before this one.
+            before, twins = self._twins(f, at[job[owner]], line, left[owner])
+            before, twins = (np.minimum(each, mass * least_of(part, first)) for part in (before, twins))
+            best = twins.max(axis=1)
+            best = np.where(best == -np.inf, before.max(axis=1), best)
+        bound = np.asarray(best)
         bound[f.over[row]] = 0.0
         jobs = np.flatnonzero(np.diff(job, prepend=-1))
         impossible = np.logical_or.reduceat(bound == -np.inf, jobs)
         total = np.add.reduceat(np.maximum(bound, -_HUGE), jobs)
-        return np.where(impossible, -np.inf, self._point_gain(mode)[point, a] + self.model.discount * total)
+        return np.where(impossible, -np.inf, self.point_gain(mode)[p.entry_point[at], a] + self.model.discount * total)
 
-    def _point_gain(self, j: int) -> FloatArray:
+    def point_gain(self, j: int) -> FloatArray:
         """What each action earns at each point in a mode, [N, A]."""
         if j not in self._gains:
             self._gains[j] = np.asarray(self.points @ (self.model.reward if j == EXACT else self.gain(j)))
         return self._gains[j]
 
-    def _cover(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf where nothing can be paid for."""
+    def covered(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf for what cannot be paid for, [n, A]."""
         coarse = self.coarse(j, budget)
         value = np.empty((len(line), self.model.n_actions))
         for t in np.unique(coarse).tolist():
@@ -378,39 +350,28 @@ class Inequalities:
             some = np.flatnonzero(share[line] > 0)
             value[some] += share[line[some], None] * self.at_points(j, target[line[some]], budget[some])
         value[~self.allowed(cls, budget)] = -np.inf
-        return np.asarray(value.max(axis=1))
+        return value
 
     def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
         """Bounds of a table on what no point covers, [n, A]."""
         once, place = np.unique(line, return_inverse=True)
         return np.asarray(f.rest[once] @ self.proof.table[t])[place.ravel()]
 
-    def _twins(self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds by exact entries of beliefs that are the same; what is impossible rests only on entries before it."""
-        bound = np.full(len(line), np.inf)
+    def _twins(
+        self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds by exact entries of beliefs that are the same, [n, A]: the first without −inf of later entries."""
+        bound = np.full((len(line), self.model.n_actions), np.inf)
+        before = bound.copy()
         some = np.flatnonzero(f.twin[line])
         if some.size:
             found = self.find(f.target[0][line[some]], EXACT, budget[some])
-            value = np.where(found >= 0, self.value[found].max(axis=1), np.inf)
-            value[(value == -np.inf) & (found >= entry[some])] = np.inf
-            bound[some] = value
-        return bound
+            bound[some] = np.where((found >= 0)[:, None], self.value[found], np.inf)
+            later = (found >= entry[some])[:, None] & (bound[some] == -np.inf)
+            before[some] = np.where(later, np.inf, bound[some])
+        return before, bound
 
 
-def lasting(model: CPOMDP) -> float:
-    """What 1 in each step adds up to: ``1/(1−γ)``, or N if the process is over after N steps from anywhere."""
-    most = most_steps(model, from_anywhere=True)
-    steps = min(most, 1 / (1 - model.discount)) if model.discount < 1 else most
-    if not np.isfinite(steps):
-        raise ProofError("with discount 1, proofs are for processes that end")
-    return max(float(steps), 1.0)
-
-
-def rounding_of_costs(model: CPOMDP) -> float:
-    """More than rounding does to a probability or a cost of a belief, relative."""
-    return 4 * (model.n_states + 8) * UNIT
-
-
-def growth_of_twins(model: CPOMDP) -> float:
-    """By what a budget must grow, at least, where one belief stands for its twin."""
-    return 1 + 4 * (TWIN + rounding_of_costs(model))
+def least_of(values: FloatArray, first: IntArray) -> FloatArray:
+    """The least of the rows of values [n, A] from each first one on, up to the next."""
+    return values if len(first) == len(values) else np.asarray(np.minimum.reduceat(values, first))

@@ -4,7 +4,9 @@ A *relaxation* j has the reward ``μ_j R − λ_j·C`` and lets an action spend 
 what is left follows from the history and every value is convex in the belief. ``Q_a(b, d)`` is what is best after
 action a.
 
-- A *table* of a relaxation bounds ``Q_a`` at states, for budgets of one cost up to each of a few levels.
+- A *table* of a relaxation bounds ``Q_a`` at *corners*, for budgets of one cost up to each of a few levels. Corners
+  are the states and, where the proof has them, all beliefs one step after a known state: ``b_sao(s') ∝ P(s', o | s,
+  a)``. Then what follows a belief is a mixture of these, else of states.
 - An *entry* bounds it at a point with a budget; a *point* is a belief. An entry of mode −1 is exact: an action spends
   ``C(b, a)``, and −inf says that no policy keeps the budget.
 - A *cover* names points of which what follows a point, an action and an observation may be a mixture.
@@ -38,7 +40,8 @@ class Proof(NamedTuple):
     table_cost: IntArray  # [J] the cost whose budget the table knows
     table_ptr: IntArray  # [J + 1] first level of each table
     table_level: FloatArray  # [T] increasing for each table, the last inf
-    table: FloatArray  # [T, S, A]
+    table: FloatArray  # [T, S + L, A]
+    late_of: IntArray  # which of L beliefs each b_sao is, by a, s and o in turn where P(o | s, a) > 0; or empty, L = 0
     level_ptr: IntArray  # [K + 1]
     level: FloatArray  # budgets of each cost that entries may have, increasing, the last inf
     point_ptr: IntArray  # [N + 1]
@@ -63,9 +66,10 @@ class Proof(NamedTuple):
         """Refuse what is no proof for this model, whatever its numbers: shapes, ranges and order."""
         s, a, o, k = model.n_states, model.n_actions, model.n_observations, model.n_costs
         n, e, j, m = len(self.point_ptr) - 1, len(self.entry_point), len(self.weights), len(self.cover_point)
+        late = int(self.late_of.max(initial=-1)) + 1
         shapes = {
             **{"objective": (1 + k,), "class_of": (s,), "weights": (j, 1 + k), "table_cost": (j,)},
-            **{"table_ptr": (j + 1,), "table": (len(self.table_level), s, a), "level_ptr": (k + 1,)},
+            **{"table_ptr": (j + 1,), "table": (len(self.table_level), s + late, a), "level_ptr": (k + 1,)},
             **{"entry_mode": (e,), "entry_level": (e, k), "entry_value": (e, a), "cover_ptr": (m + 1,)},
             **{"cover_action": (m,), "cover_observation": (m,), "point_prob": self.point_state.shape},
         }
@@ -78,7 +82,13 @@ class Proof(NamedTuple):
         _demand(n > 0 and j > 0, "there is no point, or no relaxation")
         for name, largest in (
             *(("class_of", s), ("table_cost", max(k, 1)), ("point_state", s), ("entry_point", n)),
-            *(("cover_point", n), ("cover_action", a), ("cover_observation", o), ("cover_target", n)),
+            *(
+                ("late_of", len(self.late_of) + 1),
+                ("cover_point", n),
+                ("cover_action", a),
+                ("cover_observation", o),
+                ("cover_target", n),
+            ),
         ):
             _demand(_within(getattr(self, name), 0, largest), f"{name} names what there is not")
         _demand(_within(self.entry_mode, EXACT, j), "entry_mode names what there is not")

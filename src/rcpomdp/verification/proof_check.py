@@ -15,7 +15,8 @@ import numpy as np
 from .._json_values import finite
 from .._types import FloatArray, IntArray
 from ..model import CPOMDP
-from .inequalities import TWIN, UNIT, Inequalities, lasting
+from .ground import TWIN, UNIT, lasting
+from .inequalities import Inequalities
 from .proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 
 _DIGITS = 1e-6  # relative: a claim that agrees so far is confirmed
@@ -123,16 +124,17 @@ def _rounding(q: Inequalities) -> float:
 def _tables(q: Inequalities) -> Iterator[Fault]:
     """The worst fault of each level of each table, for each action."""
     p, model = q.proof, q.model
-    for j in range(len(p.weights)):
-        for t in range(p.table_ptr[j], p.table_ptr[j + 1]):
-            for a in range(model.n_actions):
-                excess = np.where(model.terminal, 0.0, q.table_step(j, t, a)) - p.table[t, :, a]
-                s = int(excess.argmax())
-                yield Fault(
-                    float(excess[s]),
-                    f"in relaxation {j}, table level {p.table_level[t]:.9g}, the value {p.table[t, s, a]:.9g} of "
-                    f"{model.actions[a]!r} at state {model.states[s]!r} is too low by {excess[s]:.3g}",
-                )
+    over = np.asarray(q.corners @ (~model.terminal).astype(np.float64)) == 0
+    for a in range(model.n_actions):
+        for j, t, needed in q.table_steps(a):
+            excess = np.where(over, 0.0, needed) - p.table[t, :, a]
+            i = int(excess.argmax())
+            where = f"state {model.states[i]!r}" if i < model.n_states else f"one-step belief {i - model.n_states}"
+            yield Fault(
+                float(excess[i]),
+                f"in relaxation {j}, table level {p.table_level[t]:.9g}, the value {p.table[t, i, a]:.9g} of "
+                f"{model.actions[a]!r} at {where} is too low by {excess[i]:.3g}",
+            )
 
 
 def _entries(q: Inequalities, modes: Any) -> Iterator[Fault]:

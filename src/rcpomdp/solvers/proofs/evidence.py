@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._types import FloatArray, IndexArray, IntArray
-from ...bounds.informed import budget_levels, fib_over_levels
+from ...bounds.informed import Effort, budget_levels, fib_over_levels, tib_over_levels
+from ...bounds.one_step import OneStep, one_step_beliefs
 from ...kernels.arcs.rows import LENT
 from ...model import CPOMDP
 from ..arcs.few_beliefs import FewBeliefs
@@ -21,6 +22,8 @@ from ..pointbased.search import PointBasedSearch
 from .levels import closed_levels
 
 NONE = -1
+_EXPLAINED = 1e-6  # relative: a bound that follows from others up to this is theirs
+_RELATIVE = 1e-4  # least fall of a bound over one-step beliefs that counts
 
 
 class Table(NamedTuple):
@@ -29,7 +32,21 @@ class Table(NamedTuple):
     weights: FloatArray  # [1 + K] μ and λ
     cost: int
     level: FloatArray  # [T] increasing, the last inf
-    value: FloatArray  # [T, S, A] in the model's own order of states
+    value: FloatArray  # [T, S + L, A] in the model's own order of states, then of one-step beliefs if there are any
+
+
+class Late(NamedTuple):
+    """Beliefs one step after a known state."""
+
+    of: IntArray  # their number by action, state and observation, where the latter is possible; empty if none are used
+    belief: Any  # [L, S] sparse
+
+    def extend(self, table: Table) -> Table:
+        """A table of states with what follows from it at these beliefs."""
+        if not self.of.size:
+            return table
+        late = np.stack([self.belief @ value for value in table.value])
+        return table._replace(value=np.concatenate([table.value, late], axis=1))
 
 
 class Graph(NamedTuple):
@@ -50,10 +67,14 @@ class Evidence(Protocol):
     model: CPOMDP
     graph: Graph
     tables: list[Table]
+    late: Late
     grid: list[FloatArray]  # [K] budgets at which bounds are kept, increasing, the last inf
 
     def beliefs(self, i: IntArray) -> Any:
         """Beliefs as rows of a sparse matrix, in the model's own order of states."""
+
+    def better_points(self, i: IntArray) -> IntArray:
+        """Points of the sawtooth that bound beliefs in relaxation 0 as they are not by themselves, or NONE, [n]."""
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         """Known bounds on V*, [n]; inf where none is known."""
@@ -74,6 +95,11 @@ def of(search: Any) -> Evidence:
     return _OfPointBasedSearch(search)
 
 
+def no_late(model: CPOMDP) -> Late:
+    """No one-step beliefs."""
+    return Late(np.zeros(0, dtype=np.int64), sp.csr_array((0, model.n_states)))
+
+
 def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_prob: Any, size: Any) -> Any:
     """Beliefs from pools of states, numbered by class, and of probabilities."""
     ptr = np.concatenate([[0], np.cumsum(size)])
@@ -87,6 +113,11 @@ def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_pro
 def _place(values: FloatArray, budget: FloatArray) -> IntArray:
     """Place of the least of some values that is at least a budget, but for what the writer rounds up."""
     return np.minimum(np.searchsorted(values * (1 + 1e-6), budget), len(values) - 1)
+
+
+def _finite(value: FloatArray) -> FloatArray:
+    """Values of which those that nothing can be paid for are never read."""
+    return np.where(np.isfinite(value), value, 0.0)
 
 
 class _OfGraphSearch:
@@ -104,7 +135,12 @@ class _OfGraphSearch:
             store.edge_child,
             *(self.info[name].copy() for name in ("base", "tip", "weight")),
         )
+        upper, informed = self.info["upper"], store.informed[:n].max(axis=1)
+        self._plain: FloatArray = np.where(upper < informed, upper, np.inf)
+        self._sawtooth: dict[int, tuple[IntArray, Any]] = {}  # points of a class, and their beliefs
+        self._better: dict[int, int] = {}  # `better_points` by belief
         self.order = search.classes.order
+        self.late = no_late(self.model)
         weights = np.array([search.objective.reward, *search.objective.costs])
         self.tables = [Table(weights, 0, np.array([np.inf]), self._in_model_order(search.space.informed)[None])]
         self.grid = [np.array([np.inf]) for _ in range(self.model.n_costs)]
@@ -118,13 +154,43 @@ class _OfGraphSearch:
             self.order, self.model.n_states, store.state, store.prob, info["states"], info["probs"], info["size"]
         )
 
+    def better_points(self, i: IntArray) -> IntArray:
+        for n in i[np.isfinite(self._plain[i])].tolist():
+            if n not in self._better:
+                self._better[n] = self._better_point(n)
+        return np.array([self._better.get(n, NONE) for n in i.tolist()], dtype=np.int64)
+
+    def _better_point(self, i: int) -> int:
+        """The point by which belief i is bounded lowest, if what follows it, or its ray, tells less than is known."""
+        store, upper = self.search.store, self.info["upper"]
+        itself = store.informed[i].copy()
+        for a in np.flatnonzero(self.graph.degree[i]).tolist():
+            edges = slice(store.edge[i, a], store.edge[i, a] + store.degree[i, a])
+            after = store.edge_prob[edges] @ upper[store.edge_child[edges]]
+            itself[a] = min(itself[a], store.gain[i, a] + self.model.discount * after)
+        known = float(itself.max())
+        if known <= upper[i] + _EXPLAINED * abs(upper[i]):
+            return NONE
+        of = int(self.info[i]["cls"])
+        if of not in self._sawtooth:
+            points = store.point[: int(store.counts["points"][0])]
+            mine = points[self.info["cls"][points] == of]
+            self._sawtooth[of] = mine, self.beliefs(mine)
+        mine, rows = self._sawtooth[of]
+        if not len(mine):
+            return NONE
+        b = self.beliefs(np.array([i])).toarray()[0]
+        share = np.minimum.reduceat(b[rows.indices] / rows.data, rows.indptr[:-1])
+        share[mine == i] = 0.0
+        drop = np.minimum(upper[mine, None] - store.informed[mine], 0.0)
+        bound = (store.informed[i] + share[:, None] * drop).max(axis=1)
+        return int(mine[bound.argmin()]) if bound.min() < known else NONE
+
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         return np.full(len(i), np.inf)
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        informed = self.search.store.informed[i].max(axis=1)
-        known: FloatArray = self.info["upper"][i]
-        return np.where(known < informed, known, np.inf)
+        return self._plain[i]
 
 
 class _OfBudgetSearch(_OfGraphSearch):
@@ -166,6 +232,7 @@ class _OfBeliefPool:
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.model, self.search = search.model, search
+        self.late = no_late(search.model)
         b, n = search.parts.beliefs, int(search.parts.counts["beliefs"][0])
         self.info = b.info[:n]
         row = self.info["row"]
@@ -181,6 +248,9 @@ class _OfBeliefPool:
         b, info = self.search.parts.beliefs, self.info[i]
         order, n = self.search.classes.order, self.model.n_states
         return _rows(order, n, b.state, b.prob, info["offset"], info["offset"], info["size"].astype(np.int64))
+
+    def better_points(self, i: IntArray) -> IntArray:
+        return np.full(len(i), NONE)
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         return np.full(len(i), np.inf)
@@ -213,9 +283,12 @@ class _OfPointBasedSearch(_OfBeliefPool):
         super().__init__(search)
         s, k = search.parts, self.model.n_costs
         plain = np.array([search.objective.reward, *search.objective.costs])
+        one_step = one_step_beliefs(search.ordered, s.space.class_of) if len(s.informed.belief) else None
+        if one_step is not None:
+            self.late, self._late_rows = self._one_step(one_step)
         budgets = zip(s.informed.multiplier[1:], s.informed.cost[1:].tolist(), strict=True)
-        self.tables = [self._informed(plain, 0, np.array([np.inf]))]
-        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c)) for w, c in budgets]
+        self.tables = [self._informed(plain, 0, np.array([np.inf]), one_step)]
+        self.tables += [self._informed(np.array([1.0, *w]), c, self._coarse(c), one_step) for w, c in budgets]
         self.grid = [s.levels.value[i, : s.levels.counts[i]] for i in range(k)]
         n = s.strips.info[: int(s.counts["strips"][0])]
         opened = np.flatnonzero(n["q"] != NONE)
@@ -237,14 +310,29 @@ class _OfPointBasedSearch(_OfBeliefPool):
         known = f.value[k, np.isfinite(f.value[k])]
         return closed_levels(known, float(self.search.budget[k]), float(self.model.cost_discount[k]))
 
-    def _informed(self, weights: FloatArray, k: int, level: FloatArray) -> Table:
-        """The fast informed bound over budgets: what the search starts from may rest on more than states."""
+    def _one_step(self, one: OneStep) -> tuple[Late, IntArray]:
+        """One-step beliefs in the model's own order of states, and their numbers in the search."""
+        n, rank = self.model.n_states, self.search.classes.rank
+        rows = (np.arange(self.model.n_actions)[:, None] * n + rank).ravel()
+        size = np.diff(one.ptr)[rows]
+        at = np.repeat(one.ptr[rows] - np.cumsum(size) + size, size) + np.arange(size.sum())
+        used, late_of = np.unique(one.belief[at], return_inverse=True)
+        belief: Any = sp.csr_array(
+            (one.weight, self.search.classes.order[one.state], one.start), shape=(one.n_beliefs, n)
+        )
+        return Late(late_of.ravel().astype(np.int64), belief[used]), used
+
+    def _informed(self, weights: FloatArray, k: int, level: FloatArray, one_step: OneStep | None) -> Table:
+        """An informed bound over budgets, anew: levels are others, and what the search has may not have settled."""
         model, x = self.search.ordered, self.search.parts.space
         gain = weights[0] * model.reward - np.tensordot(weights[1:], model.cost, axes=1)
         floor = x.floor[..., k] if len(level) > 1 else np.zeros(x.floor.shape[:2])
         levels = budget_levels(level, floor, x.class_of, float(model.cost_discount[k]) if model.n_costs else 1.0)
-        value = fib_over_levels(model, gain, levels)
-        return Table(weights, k, level, self._in_model_order(np.where(np.isfinite(value), value, 0.0)))
+        if one_step is None:
+            return Table(weights, k, level, _finite(self._in_model_order(fib_over_levels(model, gain, levels))))
+        found = tib_over_levels(model, gain, levels, one_step, Effort(relative=_RELATIVE))
+        value = np.concatenate([self._in_model_order(found.corner), found.q[:, self._late_rows]], axis=1)
+        return Table(weights, k, level, _finite(value))
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         if not self.search.limited.any():
@@ -258,6 +346,8 @@ class _OfPointBasedSearch(_OfBeliefPool):
         return self._at(j + 1, i, budget) if j + 1 < self._hi.shape[1] else np.full(len(i), np.inf)
 
     def _at(self, mode: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        if not len(self._key):  # all was told at the root, before any strip
+            return np.full(len(i), np.inf)
         key = i.astype(np.int64)
         for k in range(1, budget.shape[1]):
             key = key * self._levels[k] + _place(self.grid[k], budget[:, k])

@@ -20,17 +20,16 @@ def closed_levels(known: FloatArray, budget: float, beta: float) -> FloatArray:
     [0.5, 0.707107, 1.0, 1.414214, 2.0, inf]
     """
     finite = np.unique(known[np.isfinite(known) & (known > 0)])
-    if not finite.size or not np.isfinite(budget):
-        return np.unique(np.append(known, np.inf))
+    if not finite.size or not 0 < budget < np.inf:
+        return np.unique([*known, *([0.0] if budget == 0 else []), np.inf])
     if beta == 1:
         above = finite + _LATTICE * budget * np.arange(len(finite))[::-1]
         return np.unique([0.0, *above, budget, np.inf])
     span = np.log(finite.max() / finite.min()) / -np.log(beta)  # in free steps
-    zero = [0.0] if budget == 0 else []
     if span > 10 * len(finite):  # next to no discount
-        return np.unique([*zero, *finite, budget, np.inf])
+        return np.unique([*finite, budget, np.inf])
     m = max(1, round(len(finite) / max(span, 1.0)))
     step = -np.log(beta) / m + np.log1p(UP)
     below, above_it = (np.log(x) / step for x in (budget / finite.min(), max(finite.max() / budget, 1.0)))
     series = budget * np.exp(step * np.arange(-int(np.ceil(below)), int(np.ceil(above_it)) + 1))
-    return np.unique([*zero, *series, budget, np.inf])
+    return np.unique([*series, budget, np.inf])
