@@ -16,7 +16,7 @@ from ... import deadline
 from ..._types import FloatArray
 from ...kernels.arcs.few_beliefs import SNAP, BeliefMDP, Grid
 
-_OCTAVES = np.arange(-6, 7)  # multipliers to try first, powers of 2 in units of what a budget is worth on average
+_OCTAVES = tuple(map(float, range(-6, 7)))  # powers of 2 to try first, in units of what a budget is worth on average
 _HALVINGS = 10  # of the step by which the best of them is varied
 _ITERATIONS = 50  # of a policy; any will do
 _NOTHING = 1e-9  # relative: a better action by less is none
