@@ -344,7 +344,7 @@ def solve_few(few: FewBeliefs, effort: Effort) -> Result:
     with finishing(clock):
         policy, reward, cost, sure = few.controller()
     trace.append(_point(few, clock.seconds, trace[-1]))
-    if status in (STALLED, TIME_LIMIT) and trace[-1].upper - trace[-1].lower <= epsilon:
+    if status in (STALLED, TIME_LIMIT) and trace[-1].upper - trace[-1].lower <= effort.epsilon:
         status = OPTIMAL  # by the levels that were laid out last
     return outcome(
         status,
