@@ -276,7 +276,10 @@ class Inequalities:
             gain = self.corners[corners] @ self.gain(j)[:, a]
             k = int(p.table_cost[j])
             for t in range(p.table_ptr[j], p.table_ptr[j + 1]):
-                budget, cost = np.full((self.n_classes, model.n_costs), np.inf), np.zeros((self.n_classes, model.n_costs))
+                budget, cost = (
+                    np.full((self.n_classes, model.n_costs), np.inf),
+                    np.zeros((self.n_classes, model.n_costs)),
+                )
                 if model.n_costs:
                     budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][:, a]
                 after = self._left(budget, cost)

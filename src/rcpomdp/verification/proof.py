@@ -82,7 +82,13 @@ class Proof(NamedTuple):
         _demand(n > 0 and j > 0, "there is no point, or no relaxation")
         for name, largest in (
             *(("class_of", s), ("table_cost", max(k, 1)), ("point_state", s), ("entry_point", n)),
-            *(("late_of", len(self.late_of) + 1), ("cover_point", n), ("cover_action", a), ("cover_observation", o), ("cover_target", n)),
+            *(
+                ("late_of", len(self.late_of) + 1),
+                ("cover_point", n),
+                ("cover_action", a),
+                ("cover_observation", o),
+                ("cover_target", n),
+            ),
         ):
             _demand(_within(getattr(self, name), 0, largest), f"{name} names what there is not")
         _demand(_within(self.entry_mode, EXACT, j), "entry_mode names what there is not")

@@ -276,7 +276,9 @@ class _OfPointBasedSearch(_OfBeliefPool):
         size = np.diff(one.ptr)[rows]
         at = np.repeat(one.ptr[rows] - np.cumsum(size) + size, size) + np.arange(size.sum())
         used, late_of = np.unique(one.belief[at], return_inverse=True)
-        belief: Any = sp.csr_array((one.weight, self.search.classes.order[one.state], one.start), shape=(one.n_beliefs, n))
+        belief: Any = sp.csr_array(
+            (one.weight, self.search.classes.order[one.state], one.start), shape=(one.n_beliefs, n)
+        )
         return Late(late_of.ravel().astype(np.int64), belief[used]), used
 
     def _informed(self, weights: FloatArray, k: int, level: FloatArray, one_step: OneStep | None) -> Table:

@@ -1,7 +1,8 @@
 """The beliefs and budgets that a bound rests on, from the initial belief on.
 
 Starting at the root, an action is followed where a table alone does not bound it as low as the search has, and what
-follows is looked up where the search has bounded it best: exactly, in a relaxation, or between the ends of its ray.
+follows is looked up where the search has bounded it best: exactly, in a relaxation, between the ends of its ray, or by
+a point of the sawtooth. All entries of one depth are followed at once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .levels import UP, closed_levels
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
 _DEEPEST = 4  # rays upon rays
+_CLOSE = 1e-9  # what a ray may bound higher than the search has
 
 
 class Trace(NamedTuple):
@@ -26,74 +28,108 @@ class Trace(NamedTuple):
 
     point: IntArray  # [E]
     mode: IntArray  # [E]
+    depth: IntArray  # [E]
     budget: FloatArray  # [E, K]
-    covers: dict[tuple[int, int, int, tuple[int, ...]], None]
     known: FloatArray  # [E] bounds of the search
-    steps: dict[tuple[int, int, int], None]  # modes, points and actions that are followed
+    follows: BoolArray  # [E, A] actions that are followed
+    cover: IntArray  # [M, 3] point, action and observation
+    target: IntArray  # [M, most] points, or NONE
+
+
+def no_trace(model: CPOMDP) -> Trace:
+    """Nothing is followed."""
+    n = np.zeros(0, dtype=np.int64)
+    follows = np.zeros((0, model.n_actions), dtype=np.bool_)
+    return Trace(n, n, n, np.zeros((0, model.n_costs)), np.zeros(0), follows, n.reshape(0, 3), n.reshape(0, 1))
 
 
 class Tracer:
-    """Follows what a bound rests on."""
+    """Follows what a bound rests on.
+
+    Parameters
+    ----------
+    tol : what may be lost where a table must do
+    least : share of the budget below which it is not told apart
+    room : levels that are made for budgets that are met
+    lifts : whether budgets are raised where the bound is hardly higher
+    """
 
     def __init__(
-        self,
-        model: CPOMDP,
-        evidence: Evidence,
-        class_of: IntArray,
-        tol: float,
-        least: float,
-        room: int,
-        lifts: bool,
+        self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float, room: int, lifts: bool
     ) -> None:
-        self.model, self.e, self.class_of, self.tol = model, evidence, class_of, tol
+        self.model, self.e, self.class_of, self.tol, self.lifts = model, evidence, class_of, tol, lifts
         self.floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
         for k in range(model.n_costs):
             np.minimum.at(self.floor[k], class_of, model.cost[k])
         self.idle: BoolArray = self.floor[:, np.unique(class_of)].max(axis=(1, 2), initial=0.0) == 0  # [K]
         self.growth = growth_of_twins(model) * (1 + 1e-14)
         self.cap = self.model.cost.max(axis=(1, 2), initial=0.0) * lasting(self.model)
-        self.seen: dict[tuple[Any, ...], None] = {}  # entries
-        self.covers: dict[tuple[int, int, int, tuple[int, ...]], None] = {}
-        self.steps: dict[tuple[int, int, int], None] = {}
-        self.depth = 0
         self.levels = [
             closed_levels(grid[grid >= least * limit], float(limit), float(beta))
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
-        self.lifts = lifts
         self.room = [room if len(grid) > 1 else 0 for grid in self.e.grid]
-        self.pending: list[tuple[int, IntArray, FloatArray]] = []
+        self.slack = self.lift = tol
+        self._budgets: dict[tuple[float, ...], int] = {}
+        self._seen = np.zeros(0, dtype=np.int64)  # keys of entries, increasing
+        self._pushed: list[tuple[int, IntArray, FloatArray]] = []
+        self._entries: list[Any] = []
+        self._covers: list[tuple[IntArray, IntArray]] = []
 
     def run(self, root: int, mode: int, budget: FloatArray, most: int) -> Trace:
         """All that the bound of a belief with a budget rests on, or so many entries of it."""
-        self.slack = self.lift = self.tol
         self._push(mode, np.array([root]), budget.reshape(1, -1))
-        while self.pending and len(self.seen) < most:
-            layer, self.pending = self.pending, []
-            self.depth += 1
-            self.lift = self.tol * self.model.fade * self.model.discount ** (-self.depth / 2)
-            for m in sorted({part[0] for part in layer}):
-                self._expand(m, *(np.concatenate([p[i] for p in layer if p[0] == m]) for i in (1, 2)))
+        depth = 0
+        while self._pushed and len(self._seen) < most:
+            self.lift = self.tol * self.model.fade * self.model.discount ** (-depth / 2)
+            pushed, self._pushed = self._pushed, []
+            for m in sorted({part[0] for part in pushed}):
+                point, due = (np.concatenate([part[i] for part in pushed if part[0] == m]) for i in (1, 2))
+                point, due = self._fresh(m, point, due, lifts=self.lifts and depth > 0)
+                if point.size:
+                    known, follows = self._expand(m, point, due)
+                    each = np.full(len(point), m), np.full(len(point), depth)
+                    self._entries.append((point, *each, due, known, follows))
+            depth += 1
             self.slack /= self.model.discount
-        keys = list(self.seen)
-        budgets = np.array([key[2:] for key in keys], dtype=np.float64).reshape(len(keys), self.model.n_costs)
-        point, modes = np.array([k[0] for k in keys]), np.array([k[1] for k in keys])
-        known = np.full(len(keys), np.inf)
-        for m in np.unique(modes).tolist():
-            known[modes == m] = self._known(m, point[modes == m], budgets[modes == m])
-        return Trace(point, modes, budgets, self.covers, known, self.steps)
+        point, modes, depths, due, known, follows = (
+            np.concatenate(part) for part in zip(*self._entries, strict=True)
+        )
+        # What is laid out for one budget serves all of them.
+        once, place = np.unique(point * (len(self.e.tables) + 1) + modes, return_inverse=True)
+        together = np.zeros((len(once), self.model.n_actions), dtype=np.bool_)
+        np.logical_or.at(together, place.ravel(), follows)
+        return Trace(point, modes, depths, due, known, together[place.ravel()], *self._all_covers())
 
-    def _known(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
-        if mode != EXACT:
-            return self._relaxed_at(mode, point, budget)
-        known = self.e.exact_at(point, budget)
-        for j in self._relaxations(1.0):
-            known = np.minimum(known, self._relaxed_at(j, point, budget) + self._allowance(j, budget))
-        return known
+    # Entries
 
-    def _relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds of the search on relaxation j; a budget that it never spends counts for nothing."""
-        return self.e.relaxed_at(j, i, np.where(self.idle, 0.0, budget))
+    def _push(self, mode: int, point: IntArray, budget: FloatArray) -> None:
+        if point.size:
+            self._pushed.append((mode, point, np.where(self.idle, np.inf, budget) if mode != EXACT else budget))
+
+    def _fresh(self, mode: int, point: IntArray, budget: FloatArray, lifts: bool) -> tuple[IntArray, FloatArray]:
+        """Entries that are new, each once."""
+        _, once = np.unique(self._key(mode, point, budget), return_index=True)
+        point, budget = point[once], budget[once]
+        if lifts:
+            budget = self._lifted(mode, point, budget)
+        key, once = np.unique(self._key(mode, point, budget), return_index=True)
+        place = np.searchsorted(self._seen, key)
+        known = np.append(self._seen, -1)[place] == key
+        self._seen = np.insert(self._seen, place[~known], key[~known])
+        return point[once[~known]], budget[once[~known]]
+
+    def _key(self, mode: int, point: IntArray, budget: FloatArray) -> IntArray:
+        number = np.zeros(len(point), dtype=np.int64)
+        if budget.shape[1] == 1:
+            values, number = np.unique(budget[:, 0], return_inverse=True)
+            rows: Any = values[:, None]
+        elif budget.shape[1]:
+            rows, number = np.unique(budget, axis=0, return_inverse=True)
+        if budget.shape[1]:
+            ids = [self._budgets.setdefault(tuple(row), len(self._budgets)) for row in rows.tolist()]
+            number = np.array(ids, dtype=np.int64)[number.ravel()]
+        return ((number * (len(self.e.tables) + 1) + mode + 1) << 32) + point
 
     def _lifted(self, mode: int, point: IntArray, budget: FloatArray) -> FloatArray:
         """The largest budgets with which the bound is hardly higher: many budgets become one."""
@@ -115,19 +151,7 @@ class Tracer:
             lifted[:, k] = np.maximum(lifted[:, k], values[low])
         return lifted
 
-    def _push(self, mode: int, point: IntArray, budget: FloatArray) -> None:
-        if mode != EXACT:
-            budget = np.where(self.idle, np.inf, budget)
-        if self.depth and self.lifts:
-            budget = self._lifted(mode, point, budget)
-        fresh = []
-        for n, key in enumerate(zip(point.tolist(), *budget.T.tolist(), strict=True)):
-            entry = (key[0], mode, *key[1:])
-            if entry not in self.seen:
-                self.seen[entry] = None
-                fresh.append(n)
-        if fresh:
-            self.pending.append((mode, point[fresh], budget[fresh]))
+    # Budgets
 
     def _round(self, budget: FloatArray) -> FloatArray:
         """Budgets rounded up to levels; the first few that are met become levels of their own."""
@@ -150,6 +174,30 @@ class Tracer:
             left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + 1e-15) * growth)
         return np.where((cost == 0) & (beta == 1) & (growth == 1), budget, left)
 
+    # Bounds
+
+    def _relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of the search on relaxation j; a budget that it never spends counts for nothing."""
+        return self.e.relaxed_at(j, i, np.where(self.idle, 0.0, budget))
+
+    def _relaxed(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        """Bounds of relaxation j, by rays too."""
+        found = self._relaxed_at(j, i, budget)
+        rayed = np.flatnonzero(self.e.graph.base[i] != NONE)
+        if rayed.size:
+            found[rayed] = np.minimum(found[rayed], self._by_ray(j, i[rayed], budget[rayed]))
+        return found
+
+    def _by_ray(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
+        weight, ends = self.e.graph.weight[i], []
+        for end in (self.e.graph.base[i], self.e.graph.tip[i]):
+            known = self._relaxed_at(j, end, budget)
+            bare = ~np.isfinite(known)
+            if bare.any():
+                known[bare] = self._table(j, self.e.beliefs(end[bare]), budget[bare]).max(axis=1)
+            ends.append(known)
+        return np.asarray(weight * ends[0] + (1 - weight) * ends[1])
+
     def _table(self, j: int, rows: Any, budget: FloatArray) -> FloatArray:
         """Bounds of actions by a table, [n, A]."""
         table = self.e.tables[j]
@@ -165,13 +213,15 @@ class Tracer:
     def _relaxations(self, mu: float) -> list[int]:
         return [j for j, table in enumerate(self.e.tables) if table.weights[0] == mu]
 
-    def _expand(self, mode: int, point: IntArray, budget: FloatArray) -> None:
-        """Follow the actions of entries of one mode that a table does not bound low enough."""
+    # Steps
+
+    def _expand(self, mode: int, point: IntArray, budget: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Follow the actions of entries of one mode that no table bounds low enough; return what is known, and which."""
         rows = self.e.beliefs(point)
         cls = self.class_of[rows.indices[rows.indptr[:-1]]]
-        floors = self.floor[:, cls]  # [K, n, A]
-        costs = np.stack([rows @ c for c in self.model.cost]) if self.model.n_costs else floors
-        spent = floors if mode != EXACT else costs
+        spent = self.floor[:, cls]  # [K, n, A]
+        if mode == EXACT and self.model.n_costs:
+            spent = np.stack([rows @ c for c in self.model.cost])
         able = np.ones((len(point), self.model.n_actions), dtype=np.bool_)
         for k in range(self.model.n_costs):
             able &= spent[k] <= np.minimum(budget[:, k], self.model.arrays.step_limit[k])[:, None] * (1 + 1e-9)
@@ -183,29 +233,28 @@ class Tracer:
                 relaxed = self._relaxed_at(j, point, budget) + self._allowance(j, budget)
                 best = relaxed <= known
                 known = np.minimum(known, relaxed)
-                if best.any():
-                    self._push(j, point[best], budget[best])
-            # What a relaxation bounds as low needs no step of its own, but one may bound it still lower.
+                # What a relaxation bounds as low needs no step of its own, but one may bound it still lower.
+                self._push(j, point[best], budget[best])
         else:
             hint, known = self._table(mode, rows, budget), self._relaxed_at(mode, point, budget)
-        for a in range(self.model.n_actions):
-            need = able[:, a] & (self.e.graph.degree[point, a] > 0) & (hint[:, a] > known + self.slack)
-            at = np.flatnonzero(need)
-            if at.size:
-                self.steps.update(dict.fromkeys((mode, i, a) for i in point[at].tolist()))
-                after = self._left(budget[at], spent[:, at, a].T, self.growth if mode == EXACT else 1.0)
-                self._follow(mode, point[at], self._round(after), a)
+        follows = able & (self.e.graph.degree[point] > 0) & (hint > known[:, None] + self.slack)
+        at, a = np.nonzero(follows)
+        if at.size:
+            after = self._left(budget[at], spent[:, at, a].T, self.growth if mode == EXACT else 1.0)
+            self._follow(mode, point[at], a, self._round(after))
+        return known, follows
 
-    def _follow(self, mode: int, point: IntArray, budget: FloatArray, a: int) -> None:
+    def _follow(self, mode: int, point: IntArray, a: IntArray, budget: FloatArray) -> None:
         g = self.e.graph
         count = g.degree[point, a]
         owner = np.repeat(np.arange(len(point)), count)
         edge = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + g.first[point, a][owner]
         goes_on = ~self._is_over(g.edge_child[edge].astype(np.int64))
         edge, owner = edge[goes_on], owner[goes_on]
-        child, obs, left = g.edge_child[edge].astype(np.int64), g.edge_obs[edge], budget[owner]
+        child, left = g.edge_child[edge].astype(np.int64), budget[owner]
+        after = np.stack([point[owner], a[owner], g.edge_obs[edge]], axis=1)
         if mode != EXACT:
-            self._mix(mode, point[owner], a, obs, child, left)
+            self._mix(mode, after, child, left)
             return
         best, way = self.e.exact_at(child, left), np.full(len(child), EXACT)
         for j in self._relaxations(1.0):
@@ -213,64 +262,60 @@ class Tracer:
             way = np.where(relaxed < best - 1e-12, j, way)
             best = np.minimum(best, relaxed)
         exact = np.flatnonzero((way == EXACT) & np.isfinite(best) | (best == -np.inf))
-        for key in zip(point[owner][exact].tolist(), obs[exact].tolist(), child[exact].tolist(), strict=True):
-            self.covers[key[0], a, key[1], (key[2],)] = None
-        if exact.size:
-            self._push(EXACT, child[exact], left[exact])
+        self._covers.append((after[exact], child[exact, None]))
+        self._push(EXACT, child[exact], left[exact])
         for j in np.unique(way[way != EXACT]).tolist():
             some = np.flatnonzero((way == j) & (best > -np.inf))
-            self._mix(j, point[owner][some], a, obs[some], child[some], left[some])
+            self._mix(j, after[some], child[some], left[some])
 
     def _is_over(self, i: IntArray) -> BoolArray:
         """True for beliefs of terminal states alone."""
         once, place = np.unique(i, return_inverse=True)
-        rows = self.e.beliefs(once)
-        over: BoolArray = np.asarray(rows @ (~self.model.terminal).astype(np.float64) == 0)
+        over: BoolArray = np.asarray(self.e.beliefs(once) @ (~self.model.terminal).astype(np.float64) == 0)
         return over[place.ravel()]
 
-    def _relaxed(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds of relaxation j, by rays too."""
-        found = self._relaxed_at(j, i, budget)
-        rayed = np.flatnonzero(self.e.graph.base[i] != NONE)
-        if rayed.size:
-            weighed = self._by_ray(j, i[rayed], budget[rayed])
-            found[rayed] = np.minimum(found[rayed], weighed)
+    def _mix(self, j: int, after: IntArray, child: IntArray, budget: FloatArray) -> None:
+        """Cover what follows by itself, the ends of its ray or a point, whichever is bounded lowest; go on there."""
+        useful = np.isfinite(self._relaxed(j, child, budget))
+        after, child, budget = after[useful], child[useful], budget[useful]
+        member, owner = child, np.arange(len(child))
+        for _ in range(_DEEPEST):
+            instead = self._instead(j, member, budget[owner])  # [n, 2]
+            parts = (instead != NONE).sum(axis=1)
+            if not parts.any():
+                break
+            ends = np.where(parts[:, None] > 0, instead, np.stack([member, np.full_like(member, NONE)], axis=1))
+            member, owner = ends.ravel(), np.repeat(owner, 2)
+            pair = owner * (int(member.max()) + 2) + member + 1
+            once = np.zeros(len(pair), dtype=np.bool_)
+            once[np.unique(pair, return_index=True)[1]] = True
+            member, owner = member[once & (member != NONE)], owner[once & (member != NONE)]
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        target = np.full((len(child), int(place.max(initial=0)) + 1), NONE)
+        target[owner, place] = member
+        self._covers.append((after, target))
+        known = np.isfinite(self._relaxed_at(j, member, budget[owner]))
+        self._push(j, member[known], budget[owner[known]])
+
+    def _instead(self, j: int, member: IntArray, budget: FloatArray) -> IntArray:
+        """The points that a belief is better bounded by than by itself, or NONE, [n, 2]."""
+        found = np.full((len(member), 2), NONE)
+        known = self._relaxed_at(j, member, budget)
+        at = np.flatnonzero(self.e.graph.base[member] != NONE)
+        if at.size:
+            split = at[self._by_ray(j, member[at], budget[at]) <= known[at] + _CLOSE]
+            found[split] = np.stack([self.e.graph.base[member[split]], self.e.graph.tip[member[split]]], axis=1)
         return found
 
-    def _by_ray(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        weight = self.e.graph.weight[i]
-        ends = []
-        for end in (self.e.graph.base[i], self.e.graph.tip[i]):
-            known = self._relaxed_at(j, end, budget)
-            bare = ~np.isfinite(known)
-            if bare.any():
-                known[bare] = self._table(j, self.e.beliefs(end[bare]), budget[bare]).max(axis=1)
-            ends.append(known)
-        return np.asarray(weight * ends[0] + (1 - weight) * ends[1])
-
-    def _mix(self, j: int, point: IntArray, a: int, obs: IntArray, child: IntArray, budget: FloatArray) -> None:
-        """Cover what follows by itself or the ends of its ray, whichever is bounded lower, and go on there."""
-        useful = np.isfinite(self._relaxed(j, child, budget))
-        point, obs, child, budget = point[useful], obs[useful], child[useful], budget[useful]
-        targets = [[c] for c in child.tolist()]
-        members, owner = child.copy(), np.arange(len(child))
-        for _ in range(_DEEPEST):
-            known = self._relaxed_at(j, members, budget[owner])
-            rayed = self.e.graph.base[members] != NONE
-            split = np.zeros(len(members), dtype=np.bool_)
-            at = np.flatnonzero(rayed)
-            if at.size:
-                split[at] = self._by_ray(j, members[at], budget[owner[at]]) <= known[at] + 1e-9
-            if not split.any():
-                break
-            for n, m in zip(owner[split].tolist(), members[split].tolist(), strict=True):
-                place = targets[n].index(m)
-                ends = [int(self.e.graph.base[m]), int(self.e.graph.tip[m])]
-                targets[n][place : place + 1] = [end for end in ends if end not in targets[n]]
-            owner = np.repeat(np.arange(len(child)), [len(t) for t in targets])
-            members = np.array([m for t in targets for m in t], dtype=np.int64)
-        for p, o, t in zip(point.tolist(), obs.tolist(), targets, strict=True):
-            self.covers[p, a, o, tuple(t)] = None
-        known = np.isfinite(self._relaxed_at(j, members, budget[owner]))
-        if known.any():
-            self._push(j, members[known], budget[owner[known]])
+    def _all_covers(self) -> tuple[IntArray, IntArray]:
+        """Each cover once."""
+        most = max((target.shape[1] for _, target in self._covers), default=1)
+        padded = [np.pad(t, ((0, 0), (0, most - t.shape[1])), constant_values=NONE) for _, t in self._covers]
+        rows = np.concatenate(
+            [np.zeros((0, 3 + most), dtype=np.int64)]
+            + [np.concatenate([after, target], axis=1) for (after, _), target in zip(self._covers, padded, strict=True)]
+        )
+        order = np.lexsort(rows.T[::-1])
+        new = np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))[: len(rows)]
+        rows = rows[order[new]]
+        return rows[:, :3], rows[:, 3:]

@@ -12,23 +12,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..._types import BoolArray, FloatArray, IntArray
+from ..._types import FloatArray, IntArray
 from ...bounds.fib import fib_vectors
 from ...deadline import unhurried
 from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
-from ...verification.inequalities import Followers, Inequalities, lasting
+from ...verification.chain import entries
+from ...verification.inequalities import lasting
 from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 from ...verification.proof_check import check_proof
 from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
 from . import evidence
-from .trace import Trace, Tracer
+from .trace import Trace, Tracer, no_trace
+from .values import Values
 
 _MOST_ENTRIES = 2_000_000
-_DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
 _FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
 _ROOM = 100  # levels that are made for budgets that are met, times that
 _FEW_ENTRIES = 20_000  # up to which it is tried again
@@ -93,10 +94,10 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
     for finer in _FINER:
         lost = epsilon / finer
         coarse = finer == _FINER[0]
-        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), _ROOM * finer, coarse)
+        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), int(_ROOM * max(finer, 4)), coarse)
         trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
-        proof, steps = _assembled(model, known, trace, class_of, criterion, objective)
-        proof = settled(model, proof, steps, trace.known[::-1], _SETTLED * epsilon, goal)
+        proof = _assembled(model, known, trace, class_of, criterion, objective)
+        proof = settled(model, proof, trace, _SETTLED * epsilon, goal)
         if best is None or proof.upper < best.upper:
             best = proof
         if best.upper <= goal or len(trace.point) > _FEW_ENTRIES:
@@ -128,12 +129,10 @@ def _weighed(model: CPOMDP, weights: FloatArray) -> evidence.Table:
 
 def of_tables(model: CPOMDP, tables: list[evidence.Table], criterion: str) -> Proof:
     """A proof that rests on tables alone."""
-    nothing = np.zeros(0, dtype=np.int64)
-    none = Trace(nothing, nothing, np.zeros((0, model.n_costs)), {}, np.zeros(0), {})
     root = sp.csr_array(model.initial_belief[None])
     known = _Tables(tables, evidence.no_late(model), root)
     objective = np.eye(1, 1 + model.n_costs)[0]
-    proof, _ = _assembled(model, known, none, observability_classes(model).class_of, criterion, objective)
+    proof = _assembled(model, known, no_trace(model), observability_classes(model).class_of, criterion, objective)
     return proof._replace(upper=check_proof(model, proof).upper)
 
 
@@ -156,22 +155,18 @@ def _assembled(
     class_of: IntArray,
     criterion: str,
     objective: FloatArray,
-) -> tuple[Proof, BoolArray]:
+) -> Proof:
     """A proof without values yet; entries that others rest on come before them, where there is no circle."""
-    named = [[0], trace.point, [c[0] for c in trace.covers], [t for c in trace.covers for t in c[3]]]
-    ids = np.unique(np.concatenate([np.asarray(part, dtype=np.int64) for part in named]))
+    named = trace.target != evidence.NONE
+    ids = np.unique(np.concatenate([[0], trace.point, trace.cover[:, 0], trace.target[named]]))
     rows = known.beliefs(ids)
     order = np.arange(len(trace.point))[::-1]
     levels = [np.unique(np.append(trace.budget[:, k], np.inf)) for k in range(model.n_costs)]
     places = [np.searchsorted(levels[k], trace.budget[order, k]) for k in range(model.n_costs)]
-    covers = list(trace.covers)
     first = slice(rows.indptr[0], rows.indptr[1])
     support = np.flatnonzero(model.initial_belief)
     rows.indices[first], rows.data[first] = support, model.initial_belief[support]
-    at = np.searchsorted(ids, [step[1] for step in trace.steps])
-    followed = np.zeros((len(known.tables) + 1, len(ids), model.n_actions), dtype=np.bool_)
-    followed[[step[0] + 1 for step in trace.steps], at, [step[2] for step in trace.steps]] = True
-    proof = Proof(
+    return Proof(
         criterion=criterion,
         upper=0.0,
         objective=objective,
@@ -191,89 +186,63 @@ def _assembled(
         entry_mode=trace.mode[order].astype(np.int64),
         entry_level=np.stack(places, axis=1) if places else np.zeros((len(order), 0), dtype=np.int64),
         entry_value=np.zeros((len(order), model.n_actions)),
-        cover_point=np.searchsorted(ids, [c[0] for c in covers]).astype(np.int64),
-        cover_action=np.array([c[1] for c in covers], dtype=np.int64),
-        cover_observation=np.array([c[2] for c in covers], dtype=np.int64),
-        cover_ptr=_pointer([len(c[3]) for c in covers]),
-        cover_target=np.searchsorted(ids, [t for c in covers for t in c[3]]).astype(np.int64),
+        cover_point=np.searchsorted(ids, trace.cover[:, 0]),
+        cover_action=trace.cover[:, 1],
+        cover_observation=trace.cover[:, 2],
+        cover_ptr=_pointer(named.sum(axis=1)),
+        cover_target=np.searchsorted(ids, trace.target[named]),
     )
-    return proof, followed[proof.entry_mode + 1, proof.entry_point]
 
 
-def _pointer(sizes: list[int]) -> IntArray:
+def _pointer(sizes: list[int] | IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)
 
 
-class _Values(Inequalities):
-    """The inequalities, with what follows points kept from sweep to sweep."""
+def settled(model: CPOMDP, proof: Proof, trace: Trace, least: float, goal: float) -> Proof:
+    """The proof with values such that what fails adds up to `least`, without what the bound does not rest on.
 
-    def __init__(self, model: CPOMDP, proof: Proof, steps: BoolArray) -> None:
-        super().__init__(model, proof)
-        self.followed = steps
-        self.value = np.full(proof.entry_value.shape, np.inf)
-        self.hint = self.value.copy()  # [E, A] what is proven without a step
-        self._rests_on = _followers(proof)
-        self._followers: dict[int, Followers] = {}
-        self._rests: dict[tuple[int, int], FloatArray] = {}
-
-    def followers(self, a: int) -> Followers:
-        """What follows all points for which an action is followed."""
-        if a not in self._followers:
-            self._followers[a] = self.follow(np.unique(self.proof.entry_point[self.followed[:, a]]), a)
-        return self._followers[a]
-
-    def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
-        if (id(f), t) not in self._rests:
-            self._rests[id(f), t] = np.asarray(f.rest @ self.proof.table[t])
-        return self._rests[id(f), t][line]
-
-    def settle(self, mode: int, at: IntArray, least: float, up: bool) -> None:
-        """Raise values that are below what follows from the others, or lower those above it, until nothing moves."""
-        due = np.ones(len(self.proof.point_ptr) - 1, dtype=np.bool_)  # points of which something that follows has moved
-        while due.any():
-            moved = np.zeros(len(due), dtype=np.bool_)
-            for a in range(self.model.n_actions):
-                some = at[self.followed[at, a] & due[self.proof.entry_point[at]]]
-                if some.size:
-                    needed = np.minimum(self.steps_of(self.followers(a), mode, some, a), self.hint[some, a])
-                    value = self.value[some, a]
-                    moves = needed > value + least if up else needed < value - least
-                    self.value[some[moves], a] = needed[moves]
-                    moved[self.proof.entry_point[some[moves]]] = True
-            due = self._rests_on @ moved
-
-    def finished(self) -> Proof:
-        """The proof with these values; what no relaxation allows is never read."""
-        none = (self.proof.entry_mode != EXACT)[:, None] & ~np.isfinite(self.value)
-        return self.proof._replace(entry_value=np.where(none, 0.0, self.value))
-
-
-def settled(model: CPOMDP, proof: Proof, steps: BoolArray, known: FloatArray, least: float, goal: float) -> Proof:
-    """The proof with values such that what fails adds up to `least`, from what the search knows.
-
-    Values are raised until the inequalities hold. If the bound is then above `goal`, they are lowered as far as these
-    allow: the search may have known less at a belief than what follows from the others.
+    If the bound is above `goal` when the inequalities hold, values are lowered as far as these allow.
     """
-    q = _Values(model, proof, steps)
-    modes = [(m, np.flatnonzero(proof.entry_mode == m)) for m in (*range(len(proof.weights)), EXACT)]
-    modes = [(mode, at) for mode, at in modes if at.size]
-    q.doubt = _DOUBT * (1.0 + float(np.abs(proof.table).max()))
-    for mode, at in modes:
-        q.hint[at] = hints = q.hints(mode, at)
-        q.value[at] = np.where(steps[at], np.minimum(hints, known[at, None]), hints)
-        q.settle(mode, at, least / lasting(model), up=True)
-    found = check_proof(model, q.finished())
-    if found.upper > goal:
-        for mode, at in modes:
-            q.hint[at] = hints = q.hints(mode, at)
-            q.value[at] = np.minimum(q.value[at], hints)
-            q.settle(mode, at, least / lasting(model), up=False)
-        found = check_proof(model, q.finished())
-    return q.finished()._replace(upper=found.upper)
+    back = slice(None, None, -1)
+    q = Values(model, proof, trace.follows[back], trace.known[back], trace.depth[back], least)
+    q.settle(up=True)
+    if _at_root(q) > goal - least:
+        q.settle(up=False)
+    proof = _part_of(*q.finished())
+    return proof._replace(upper=check_proof(model, proof).upper)
 
 
-def _followers(proof: Proof) -> Any:
-    """Which points rest on which, [N, N]."""
-    n, size = len(proof.point_ptr) - 1, np.diff(proof.cover_ptr)
-    pairs = np.repeat(proof.cover_point, size), proof.cover_target
-    return sp.csr_array((np.ones(len(pairs[1]), dtype=np.bool_), pairs), shape=(n, n))
+def _at_root(q: Values) -> float:
+    """The least bound of the first point that has been reached."""
+    root = np.flatnonzero((q.proof.entry_point == 0) & (q.depth == 0))
+    return float(q.value[root].max(axis=1).min())
+
+
+def _part_of(proof: Proof, entry: IntArray, cover: IntArray) -> Proof:
+    """The proof with these entries and covers alone, and with the points and levels that they name."""
+    size = np.diff(proof.cover_ptr)[cover]
+    target = proof.cover_target[entries(proof.cover_ptr, cover)[1]]
+    points = np.unique(np.concatenate([[0], proof.entry_point[entry], proof.cover_point[cover], target]))
+    _, of_point = entries(proof.point_ptr, points)
+    levels, places = [], []
+    for k in range(len(proof.level_ptr) - 1):
+        values = proof.level[proof.level_ptr[k] : proof.level_ptr[k + 1]]
+        used, place = np.unique(np.append(proof.entry_level[entry, k], len(values) - 1), return_inverse=True)
+        levels.append(values[used])
+        places.append(place.ravel()[:-1])
+    return proof._replace(
+        level_ptr=_pointer([len(values) for values in levels]),
+        level=np.concatenate([*levels, np.zeros(0)]),
+        point_ptr=_pointer(np.diff(proof.point_ptr)[points]),
+        point_state=proof.point_state[of_point],
+        point_prob=proof.point_prob[of_point],
+        entry_point=np.searchsorted(points, proof.entry_point[entry]),
+        entry_mode=proof.entry_mode[entry],
+        entry_level=np.stack(places, axis=1) if places else np.zeros((len(entry), 0), dtype=np.int64),
+        entry_value=proof.entry_value[entry],
+        cover_point=np.searchsorted(points, proof.cover_point[cover]),
+        cover_action=proof.cover_action[cover],
+        cover_observation=proof.cover_observation[cover],
+        cover_ptr=_pointer(size),
+        cover_target=np.searchsorted(points, target),
+    )

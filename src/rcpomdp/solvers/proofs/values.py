@@ -1,0 +1,331 @@
+"""Values of a proof's entries, worked out anew by the very inequalities that the checker tests.
+
+What follows each entry is laid out once, as sparse matrices, and swept from the deepest entries to the first. Values
+start from the bounds of the search and are raised until the inequalities hold but for next to nothing; they may then
+be lowered as far as these allow, where the search knew less of a belief than what follows from the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._types import BoolArray, FloatArray, IntArray
+from ...model import CPOMDP
+from ...verification.chain import entries
+from ...verification.inequalities import Followers, Inequalities, lasting
+from ...verification.proof import EXACT, Proof
+
+_DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
+_NO_COVER = -1
+_MOST_SWEEPS = 2000
+
+
+class Values(Inequalities):
+    """The inequalities of a proof, and values of its entries that meet them.
+
+    Parameters
+    ----------
+    follows : [E, A] actions that are followed
+    known : [E] bounds of the search
+    depth : [E] never rises along the entries
+    least : what may fail in all
+    """
+
+    def __init__(
+        self, model: CPOMDP, proof: Proof, follows: BoolArray, known: FloatArray, depth: IntArray, least: float
+    ) -> None:
+        super().__init__(model, proof)
+        self.follows, self.known, self.depth = follows, known, depth
+        self.least = least / (2 * (1 + lasting(model)))
+        least_gain = min(float(self.gain(j).min()) for j in range(len(proof.weights)))
+        self.lowest = min(lasting(model) * least_gain, 0.0) - 1.0  # in the place of −inf in relaxations
+        self.value = np.full(proof.entry_value.shape, np.inf)
+        self.hint = self.value.copy()  # [E, A] what is proven without a step
+        self.doubt = _DOUBT * (1.0 + float(np.abs(proof.table).max()))
+        self.laid_out: dict[int, _Relaxed | _Exact] = {}
+        present = [*range(len(proof.weights)), EXACT]
+        self.modes = [m for m in present if (proof.entry_mode == m).any()]
+
+    def settle(self, up: bool) -> None:
+        """Raise what is too low, or lower what can be, one mode after the other: exact entries rest on the others."""
+        for mode in self.modes:
+            at = np.flatnonzero(self.proof.entry_mode == mode)
+            hint = self.hints(mode, at)
+            self.hint[at] = hint if mode == EXACT else np.maximum(hint, self.lowest)
+            if up:
+                self.value[at] = np.minimum(self.hint[at], self._start(at))
+            else:
+                self.value[at] = np.minimum(self.hint[at], self.value[at])
+            if mode == EXACT or mode not in self.laid_out:
+                self.laid_out[mode] = (_Exact if mode == EXACT else _Relaxed)(self, mode, at)
+            self.laid_out[mode].sweep(up)
+
+    def _start(self, at: IntArray) -> FloatArray:
+        return np.where(self.follows[at], self.known[at, None], np.inf)
+
+    def finished(self) -> tuple[Proof, IntArray, IntArray]:
+        """The proof with these values, and which entries and covers the bound at the first point rests on."""
+        used = np.zeros(len(self.value), dtype=np.bool_)
+        covers = np.zeros(len(self.proof.cover_point), dtype=np.bool_)
+        fresh = np.flatnonzero((self.proof.entry_point == 0) & (self.depth == 0))
+        while fresh.size:
+            used[fresh] = True
+            found = [self.laid_out[m].rests_on(fresh[self.proof.entry_mode[fresh] == m]) for m in self.modes]
+            covers[np.concatenate([part[1] for part in found])] = True
+            more = np.unique(np.concatenate([part[0] for part in found]))
+            fresh = more[~used[more]]
+        return self.proof._replace(entry_value=self.value), np.flatnonzero(used), np.flatnonzero(covers)
+
+
+class _Steps(NamedTuple):
+    """What follows some entries under an action, as rows and lines, each once for each entry."""
+
+    f: Followers
+    entry: IntArray  # [jobs]
+    job: IntArray  # [rows]
+    row: IntArray  # [rows] of f
+    owner: IntArray  # [lines] its row
+    line: IntArray  # [lines] of f
+    left: FloatArray  # [rows, K] budgets that are left
+
+
+def _steps(q: Values, mode: int, at: IntArray, a: int) -> _Steps:
+    p = q.proof
+    entry = at[q.follows[at, a]]
+    point = p.entry_point[entry]
+    f = q.follow(np.unique(point), a)
+    cost = q.floor[:, q.point_class[point], a].T
+    if mode == EXACT and q.point_cost is not None:
+        cost = q.point_cost[point, :, a] * (1 - q.off)
+    after = q._left(q.budget[entry], cost)
+    if mode == EXACT:
+        after = after * q.growth
+    job, row = entries(f.row_ptr, np.searchsorted(f.point, point))
+    owner, line = entries(f.line_ptr, row)
+    return _Steps(f, entry, job, row, owner, line, after[job])
+
+
+def _targets(q: Values, s: _Steps, j: int, lines: IntArray, left: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """(place among lines, entry, share) of the targets of lines that are better bounded by an entry than by a table."""
+    found = []
+    for target, share in zip(s.f.target, s.f.share, strict=True):
+        at = np.flatnonzero(share[s.line[lines]] > 0)
+        entry = q.find(target[s.line[lines[at]]], j, left[at])
+        at, entry = at[entry >= 0], entry[entry >= 0]
+        found.append((at, entry, share[s.line[lines[at]]]))
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    at, entry, share = (np.concatenate(part) for part in zip(*found, strict=True))
+    coarse, point = q.coarse(j, left[at]), q.proof.entry_point[entry]
+    table = np.empty(len(at))
+    for t in np.unique(coarse).tolist():
+        table[coarse == t] = q.hinted(j, t)[point[coarse == t]].max(axis=1)
+    better = q.known[entry] < table
+    return at[better], entry[better], share[better]
+
+
+class _Relaxed:
+    """Entries of a relaxation: ``gain + γ Σ_rows min_lines max_a' (const + shares @ value)``."""
+
+    def __init__(self, q: Values, j: int, at: IntArray) -> None:
+        self.q = q
+        parts = [self._lay_out(j, at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
+        if not parts:
+            self.entry = np.zeros(0, dtype=np.int64)
+            self.pieces: list[slice] = []
+            return
+        entry, action, gain, rows, lines, const, cover = (np.concatenate([part[i] for part in parts]) for i in range(7))
+        shares: Any = sp.vstack([part[7] for part in parts], format="csr")
+        order = np.argsort(entry, kind="stable")  # the deepest first
+        row_ptr, line_ptr = _pointer(rows), _pointer(lines)
+        _, of_row = entries(row_ptr, order)
+        _, of_line = entries(line_ptr, of_row)
+        self.entry, self.action, self.gain = entry[order], action[order], gain[order]
+        self.row_ptr, self.line_ptr = _pointer(rows[order]), _pointer(lines[of_row])
+        self.const, self.cover, self.shares = const[of_line], cover[of_line], shares[of_line]
+        depth = q.depth[self.entry]
+        cuts = np.flatnonzero(np.diff(depth)) + 1
+        self.pieces = [slice(i, j) for i, j in zip([0, *cuts], [*cuts, len(depth)], strict=True)]
+
+    def _lay_out(self, j: int, at: IntArray, a: int) -> tuple[Any, ...]:
+        q, s = self.q, _steps(self.q, j, at, a)
+        left, cls = s.left[s.owner], s.f.cls[s.row[s.owner]]
+        lines = np.arange(len(s.line))
+        place, entry, share = _targets(q, s, j, lines, left)
+        over = s.f.over[s.row[s.owner]]
+        const = np.empty((len(lines), q.model.n_actions))
+        coarse = q.coarse(j, left)
+        for t in np.unique(coarse).tolist():
+            here = np.flatnonzero(coarse == t)
+            const[here] = q.of_rest(s.f, t, s.line[here])
+        by_entry = np.zeros((len(s.f.target), len(lines)), dtype=np.bool_)
+        for m, (target, part) in enumerate(zip(s.f.target, s.f.share, strict=True)):
+            mine = q.proof.entry_point[entry] == target[s.line[place]]
+            by_entry[m, place[mine]] = True
+            some = np.flatnonzero((part[s.line] > 0) & ~by_entry[m])
+            for t in np.unique(coarse[some]).tolist():
+                here = some[coarse[some] == t]
+                const[here] += part[s.line[here], None] * q.hinted(j, t)[target[s.line[here]]]
+        const[~q.allowed(cls, left)] = -np.inf
+        const[over] = 0.0
+        keep = ~over[place]
+        size = len(lines), len(q.value)
+        shares: Any = sp.csr_array((share[keep], (place[keep], entry[keep])), shape=size)
+        gain = q._point_gain(j)[q.proof.entry_point[s.entry], a]
+        rows, count = np.bincount(s.job, minlength=len(s.entry)), np.bincount(s.owner, minlength=len(s.row))
+        return s.entry, np.full(len(s.entry), a), gain, rows, count, const, s.f.cover[s.line], shares
+
+    def _lines(self, jobs: slice) -> tuple[slice, slice, FloatArray]:
+        rows = slice(int(self.row_ptr[jobs.start]), int(self.row_ptr[jobs.stop]))
+        lines = slice(int(self.line_ptr[rows.start]), int(self.line_ptr[rows.stop]))
+        each = self.const[lines] + self.shares[lines] @ self.q.value
+        return rows, lines, each.max(axis=1)
+
+    def sweep(self, up: bool) -> None:
+        """Sweep until nothing moves."""
+        q = self.q
+        for _ in range(_MOST_SWEEPS):
+            moved = False
+            for jobs in self.pieces:
+                rows, lines, each = self._lines(jobs)
+                bound = np.minimum.reduceat(each, self.line_ptr[rows] - lines.start)
+                total = np.add.reduceat(bound, self.row_ptr[jobs] - rows.start)
+                needed = np.maximum(self.gain[jobs] + q.model.discount * total, q.lowest)
+                moved |= _move(q, self.entry[jobs], self.action[jobs], needed, up)
+            if not moved:
+                break
+
+    def rests_on(self, entry: IntArray) -> tuple[IntArray, IntArray]:
+        """The entries and covers that some entries rest on."""
+        jobs = _due(self.q, self.entry, self.action, entry) if entry.size else np.zeros(0, dtype=np.int64)
+        _, rows = entries(self.row_ptr, jobs) if jobs.size else (jobs, jobs)
+        if not rows.size:
+            return rows, rows
+        owner, lines = entries(self.line_ptr, rows)
+        each = (self.const[lines] + self.shares[lines] @ self.q.value).max(axis=1)
+        chosen = lines[_lowest(each, owner)]
+        cover = self.cover[chosen]
+        return self.shares[chosen].indices.astype(np.int64), cover[cover != _NO_COVER]
+
+
+class _Exact:
+    """Exact entries: ``R + γ Σ_rows min(base, mass · max_a' value)``, where base is by relaxations, which stand."""
+
+    def __init__(self, q: Values, mode: int, at: IntArray) -> None:
+        self.q = q
+        empty = np.zeros(0, dtype=np.int64)
+        parts = [self._lay_out(at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
+        if not parts:
+            parts = [(empty,) * 10]
+        names = "entry action gain rows base mass twin twin_cover by by_cover"
+        for name, part in zip(names.split(), zip(*parts, strict=True), strict=True):
+            setattr(self, name, part if name == "by" else np.concatenate(part))
+        self.row_ptr = _pointer(self.rows)
+        self.by: Any = sp.vstack(self.by, format="csr") if len(self.row_ptr) > 1 else None
+
+    entry: IntArray
+    action: IntArray
+    gain: FloatArray
+    rows: IntArray
+    base: FloatArray
+    mass: FloatArray
+    twin: IntArray  # [rows] the exact entry of what follows, or −1
+    twin_cover: IntArray
+    by_cover: IntArray
+
+    def _lay_out(self, at: IntArray, a: int) -> tuple[Any, ...]:
+        q, s = self.q, _steps(self.q, EXACT, at, a)
+        p, n = q.proof, len(s.row)
+        left, cls, mass = s.left[s.owner], s.f.cls[s.row[s.owner]], s.f.mass[s.row]
+        base, chosen, way = np.full(n, np.inf), np.zeros(n, dtype=np.int64), np.full(n, -1)
+        for j in range(len(p.weights)):
+            each = q._cover(s.f, j, s.line, cls, left)
+            best = _lowest(each, s.owner)
+            bound = each[best] + mass * q.allowance(j, s.left)
+            if p.weights[j, 0] == 0:
+                bound = np.where(bound < -q.doubt * mass, -np.inf, np.inf)
+            elif p.weights[j, 0] != 1:
+                continue
+            lower = bound < base
+            base[lower], chosen[lower], way[lower] = bound[lower], best[lower], j
+        base[s.f.over[s.row]] = 0.0
+        way[s.f.over[s.row]] = -1
+        pairs = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))]
+        for j in np.unique(way[way >= 0]).tolist():
+            mine = np.flatnonzero(way == j)
+            place, entry, _ = _targets(q, s, j, chosen[mine], s.left[mine])
+            pairs.append((mine[place], entry))
+        place, entry = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        by: Any = sp.csr_array((np.ones(len(place)), (place, entry)), shape=(n, len(q.value)))
+        by_cover = np.where(way >= 0, s.f.cover[s.line[chosen]], _NO_COVER)
+        twin, twin_cover = np.full(n, -1), np.full(n, _NO_COVER)
+        some = np.flatnonzero(s.f.twin[s.line])
+        if some.size:
+            found = q.find(s.f.target[0][s.line[some]], EXACT, left[some])
+            some, found = some[found >= 0], found[found >= 0]
+            twin[s.owner[some]], twin_cover[s.owner[some]] = found, s.f.cover[s.line[some]]
+        twin[s.f.over[s.row]] = -1
+        gain = q._point_gain(EXACT)[p.entry_point[s.entry], a]
+        rows = np.bincount(s.job, minlength=len(s.entry))
+        return s.entry, np.full(len(s.entry), a), gain, rows, base, mass, twin, twin_cover, by, by_cover
+
+    def _twins(self) -> FloatArray:
+        """Bounds of rows by exact entries; what is impossible rests only on entries before it."""
+        value = np.append(self.q.value.max(axis=1), np.inf)[self.twin]
+        late = self.twin >= np.repeat(self.entry, self.rows)
+        value[(value == -np.inf) & late] = np.inf
+        return value * self.mass
+
+    def sweep(self, up: bool) -> None:
+        """Sweep until nothing moves."""
+        q = self.q
+        for _ in range(_MOST_SWEEPS if len(self.entry) else 0):
+            bound = np.minimum(self.base, self._twins())
+            total = np.add.reduceat(bound, self.row_ptr[:-1])
+            if not _move(q, self.entry, self.action, self.gain + q.model.discount * total, up):
+                break
+
+    def rests_on(self, entry: IntArray) -> tuple[IntArray, IntArray]:
+        """The entries and covers that some entries rest on, those of relaxations at the same point among them."""
+        q, p = self.q, self.q.proof
+        found = [q.find(p.entry_point[entry], j, q.budget[entry]) for j in range(len(p.weights))]
+        here = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        jobs = _due(q, self.entry, self.action, entry) if entry.size else np.zeros(0, dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        if not jobs.size:
+            return here[here >= 0], none
+        _, rows = entries(self.row_ptr, jobs)
+        twins = self._twins()[rows] < self.base[rows]
+        by_twin, by_others = rows[twins], rows[~twins]
+        cover = np.concatenate([self.twin_cover[by_twin], self.by_cover[by_others]])
+        entry = np.concatenate([here, self.twin[by_twin], self.by[by_others].indices.astype(np.int64)])
+        return entry[entry >= 0], cover[cover != _NO_COVER]
+
+
+def _move(q: Values, entry: IntArray, action: IntArray, needed: FloatArray, up: bool) -> bool:
+    """Raise values that are too low, or lower those that can be; whether any has moved."""
+    value = q.value[entry, action]
+    needed = np.minimum(needed, q.hint[entry, action])
+    moves = needed > value + q.least if up else needed < value - q.least
+    q.value[entry[moves], action[moves]] = needed[moves]
+    return bool(moves.any())
+
+
+def _due(q: Values, entry: IntArray, action: IntArray, wanted: IntArray) -> IntArray:
+    """The jobs of some entries that are not proven without a step."""
+    mine = np.zeros(len(q.value), dtype=np.bool_)
+    mine[wanted] = True
+    return np.flatnonzero(mine[entry] & (q.value[entry, action] < q.hint[entry, action]))
+
+
+def _lowest(values: FloatArray, owner: IntArray) -> IntArray:
+    """Place of the least value of each owner, which are in order."""
+    order = np.lexsort((values, owner))
+    return order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
+
+
+def _pointer(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
