@@ -330,11 +330,13 @@ class Inequalities:
         ends, source = np.append(starts, len(row)), row[starts]
         key = (point[source] * model.n_actions + a) * model.n_observations + obs[starts]
         low, high = (np.searchsorted(self._cover_key, key, side=side) for side in ("left", "right"))
-        line_ptr = np.concatenate([[0], np.cumsum(1 + high - low)])
+        # Corners alone: where these are states, a cover bounds no worse.
+        bare = (low == high) | (self.proof.late_of.size > 0)
+        line_ptr = np.concatenate([[0], np.cumsum(bare + high - low)])
         of_row, number = entries(line_ptr, np.arange(len(starts)))
-        number -= line_ptr[of_row]
+        number += ~bare[of_row] - line_ptr[of_row]
         cover = np.append(self._cover_order, -1)[np.where(number > 0, low[of_row] + number - 1, -1)]
-        # The first line is a mixture of corners alone; the others begin with what follows, over states.
+        # A cover begins with what follows, over states.
         of, seen, corner, weight = self._spread(self.points[point], a)
         spread = np.flatnonzero(np.diff(of * model.n_observations + seen, prepend=-1))
         if not np.array_equal(of[spread] * model.n_observations + seen[spread], pair[starts]):

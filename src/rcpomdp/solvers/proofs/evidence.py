@@ -131,6 +131,8 @@ class _OfGraphSearch:
             store.edge_child,
             *(self.info[name].copy() for name in ("base", "tip", "weight")),
         )
+        upper, informed = self.info["upper"], store.informed[:n].max(axis=1)
+        self._plain: FloatArray = np.where(upper < informed, upper, np.inf)
         self.order = search.classes.order
         self.late = no_late(self.model)
         weights = np.array([search.objective.reward, *search.objective.costs])
@@ -150,9 +152,7 @@ class _OfGraphSearch:
         return np.full(len(i), np.inf)
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
-        informed = self.search.store.informed[i].max(axis=1)
-        known: FloatArray = self.info["upper"][i]
-        return np.where(known < informed, known, np.inf)
+        return self._plain[i]
 
 
 class _OfBudgetSearch(_OfGraphSearch):

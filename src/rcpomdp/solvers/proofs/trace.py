@@ -92,9 +92,7 @@ class Tracer:
                     self._entries.append((point, *each, due, known, follows))
             depth += 1
             self.slack /= self.model.discount
-        point, modes, depths, due, known, follows = (
-            np.concatenate(part) for part in zip(*self._entries, strict=True)
-        )
+        point, modes, depths, due, known, follows = (np.concatenate(part) for part in zip(*self._entries, strict=True))
         # What is laid out for one budget serves all of them.
         once, place = np.unique(point * (len(self.e.tables) + 1) + modes, return_inverse=True)
         together = np.zeros((len(once), self.model.n_actions), dtype=np.bool_)

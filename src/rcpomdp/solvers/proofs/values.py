@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
@@ -20,7 +21,7 @@ from ...verification.proof import EXACT, Proof
 
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
 _NO_COVER = -1
-_MOST_SWEEPS = 2000
+_SHORT = 500  # entries that are swept at once at least
 
 
 class Values(Inequalities):
@@ -68,16 +69,32 @@ class Values(Inequalities):
 
     def finished(self) -> tuple[Proof, IntArray, IntArray]:
         """The proof with these values, and which entries and covers the bound at the first point rests on."""
-        used = np.zeros(len(self.value), dtype=np.bool_)
-        covers = np.zeros(len(self.proof.cover_point), dtype=np.bool_)
-        fresh = np.flatnonzero((self.proof.entry_point == 0) & (self.depth == 0))
-        while fresh.size:
-            used[fresh] = True
-            found = [self.laid_out[m].rests_on(fresh[self.proof.entry_mode[fresh] == m]) for m in self.modes]
-            covers[np.concatenate([part[1] for part in found])] = True
-            more = np.unique(np.concatenate([part[0] for part in found]))
-            fresh = more[~used[more]]
-        return self.proof._replace(entry_value=self.value), np.flatnonzero(used), np.flatnonzero(covers)
+        n, m = len(self.value), len(self.proof.cover_point)
+        pairs = [part for mode in self.modes for part in self.laid_out[mode].rests_on()]
+        start, end = (np.concatenate([part[i] for part in pairs]) for i in (0, 1))
+        leads: Any = sp.csr_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n + m, n + m))
+        root = np.flatnonzero((self.proof.entry_point == 0) & (self.depth == 0))[0]
+        used = np.sort(breadth_first_order(leads, root, return_predecessors=False))
+        return self.proof._replace(entry_value=self.value), used[used < n], used[used >= n] - n
+
+    def pairs(self, entry: IntArray, action: IntArray, jobs: IntArray, on: Any, cover: IntArray) -> list[Any]:
+        """Which entry rests on which, and on which cover (numbered after the entries), from rows of jobs.
+
+        Parameters
+        ----------
+        entry, action : [jobs]
+        jobs, cover : [rows] job, and cover or −1
+        on : [rows, E] sparse: the entries
+        """
+        due = self.value[entry, action] < self.hint[entry, action]  # others are proven without a step
+        rows = np.flatnonzero(due[jobs])
+        on = on[rows]
+        owner = entry[jobs[rows]]
+        by_cover = cover[rows] != _NO_COVER
+        return [
+            (np.repeat(owner, np.diff(on.indptr)), on.indices.astype(np.int64)),
+            (owner[by_cover], len(self.value) + cover[rows][by_cover]),
+        ]
 
 
 class _Steps(NamedTuple):
@@ -127,30 +144,33 @@ def _targets(q: Values, s: _Steps, j: int, lines: IntArray, left: FloatArray) ->
     return at[better], entry[better], share[better]
 
 
+class _Laid(NamedTuple):
+    """What follows entries of a relaxation under one action: jobs, rows of these, and lines of those."""
+
+    entry: IntArray  # [jobs] in order, the deepest first
+    action: IntArray  # [jobs]
+    gain: FloatArray  # [jobs]
+    row_ptr: IntArray  # [jobs + 1]
+    line_ptr: IntArray  # [rows + 1]
+    const: FloatArray  # [lines, A] by tables
+    shares: Any  # [lines, E]
+    cover: IntArray  # [lines]
+
+
 class _Relaxed:
     """Entries of a relaxation: ``gain + γ Σ_rows min_lines max_a' (const + shares @ value)``."""
 
     def __init__(self, q: Values, j: int, at: IntArray) -> None:
         self.q = q
-        parts = [self._lay_out(j, at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
-        if not parts:
-            self.entry = np.zeros(0, dtype=np.int64)
-            self.pieces: list[slice] = []
-            return
-        entry, action, gain, rows, lines, const, cover = (np.concatenate([part[i] for part in parts]) for i in range(7))
-        shares: Any = sp.vstack([part[7] for part in parts], format="csr")
-        order = np.argsort(entry, kind="stable")  # the deepest first
-        row_ptr, line_ptr = _pointer(rows), _pointer(lines)
-        _, of_row = entries(row_ptr, order)
-        _, of_line = entries(line_ptr, of_row)
-        self.entry, self.action, self.gain = entry[order], action[order], gain[order]
-        self.row_ptr, self.line_ptr = _pointer(rows[order]), _pointer(lines[of_row])
-        self.const, self.cover, self.shares = const[of_line], cover[of_line], shares[of_line]
-        depth = q.depth[self.entry]
-        cuts = np.flatnonzero(np.diff(depth)) + 1
-        self.pieces = [slice(i, j) for i, j in zip([0, *cuts], [*cuts, len(depth)], strict=True)]
+        self.laid = [self._lay_out(j, at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
+        pieces = [
+            (-int(q.depth[laid.entry[first]]), laid, first, last)
+            for laid in self.laid
+            for first, last in _cuts(q.depth[laid.entry])
+        ]
+        self.pieces = [piece[1:] for piece in sorted(pieces, key=lambda piece: piece[0])]
 
-    def _lay_out(self, j: int, at: IntArray, a: int) -> tuple[Any, ...]:
+    def _lay_out(self, j: int, at: IntArray, a: int) -> _Laid:
         q, s = self.q, _steps(self.q, j, at, a)
         left, cls = s.left[s.owner], s.f.cls[s.row[s.owner]]
         lines = np.arange(len(s.line))
@@ -175,40 +195,34 @@ class _Relaxed:
         size = len(lines), len(q.value)
         shares: Any = sp.csr_array((share[keep], (place[keep], entry[keep])), shape=size)
         gain = q._point_gain(j)[q.proof.entry_point[s.entry], a]
-        rows, count = np.bincount(s.job, minlength=len(s.entry)), np.bincount(s.owner, minlength=len(s.row))
-        return s.entry, np.full(len(s.entry), a), gain, rows, count, const, s.f.cover[s.line], shares
-
-    def _lines(self, jobs: slice) -> tuple[slice, slice, FloatArray]:
-        rows = slice(int(self.row_ptr[jobs.start]), int(self.row_ptr[jobs.stop]))
-        lines = slice(int(self.line_ptr[rows.start]), int(self.line_ptr[rows.stop]))
-        each = self.const[lines] + self.shares[lines] @ self.q.value
-        return rows, lines, each.max(axis=1)
+        rows = _pointer(np.bincount(s.job, minlength=len(s.entry)))
+        count = _pointer(np.bincount(s.owner, minlength=len(s.row)))
+        return _Laid(s.entry, np.full(len(s.entry), a), gain, rows, count, const, shares, s.f.cover[s.line])
 
     def sweep(self, up: bool) -> None:
         """Sweep until nothing moves."""
-        q = self.q
-        for _ in range(_MOST_SWEEPS):
+        q, moved = self.q, True
+        while moved:
             moved = False
-            for jobs in self.pieces:
-                rows, lines, each = self._lines(jobs)
-                bound = np.minimum.reduceat(each, self.line_ptr[rows] - lines.start)
-                total = np.add.reduceat(bound, self.row_ptr[jobs] - rows.start)
-                needed = np.maximum(self.gain[jobs] + q.model.discount * total, q.lowest)
-                moved |= _move(q, self.entry[jobs], self.action[jobs], needed, up)
-            if not moved:
-                break
+            for x, first, last in self.pieces:
+                start, stop = int(x.row_ptr[first]), int(x.row_ptr[last])
+                lines = slice(int(x.line_ptr[start]), int(x.line_ptr[stop]))
+                each = (x.const[lines] + x.shares[lines] @ q.value).max(axis=1)
+                bound = np.minimum.reduceat(each, x.line_ptr[start:stop] - lines.start)
+                total = np.add.reduceat(bound, x.row_ptr[first:last] - start)
+                needed = np.maximum(x.gain[first:last] + q.model.discount * total, q.lowest)
+                moved |= _move(q, x.entry[first:last], x.action[first:last], needed, up)
 
-    def rests_on(self, entry: IntArray) -> tuple[IntArray, IntArray]:
-        """The entries and covers that some entries rest on."""
-        jobs = _due(self.q, self.entry, self.action, entry) if entry.size else np.zeros(0, dtype=np.int64)
-        _, rows = entries(self.row_ptr, jobs) if jobs.size else (jobs, jobs)
-        if not rows.size:
-            return rows, rows
-        owner, lines = entries(self.line_ptr, rows)
-        each = (self.const[lines] + self.shares[lines] @ self.q.value).max(axis=1)
-        chosen = lines[_lowest(each, owner)]
-        cover = self.cover[chosen]
-        return self.shares[chosen].indices.astype(np.int64), cover[cover != _NO_COVER]
+    def rests_on(self) -> list[Any]:
+        """Which entries rest on which, and on which covers."""
+        found = []
+        for x in self.laid:
+            each = (x.const + x.shares @ self.q.value).max(axis=1)
+            owner = np.repeat(np.arange(len(x.line_ptr) - 1), np.diff(x.line_ptr))
+            chosen = _lowest(each, owner)
+            jobs = np.repeat(np.arange(len(x.entry)), np.diff(x.row_ptr))
+            found += self.q.pairs(x.entry, x.action, jobs, x.shares[chosen], x.cover[chosen])
+        return found
 
 
 class _Exact:
@@ -282,27 +296,29 @@ class _Exact:
     def sweep(self, up: bool) -> None:
         """Sweep until nothing moves."""
         q = self.q
-        for _ in range(_MOST_SWEEPS if len(self.entry) else 0):
+        while len(self.entry):
             bound = np.minimum(self.base, self._twins())
             total = np.add.reduceat(bound, self.row_ptr[:-1])
             if not _move(q, self.entry, self.action, self.gain + q.model.discount * total, up):
                 break
 
-    def rests_on(self, entry: IntArray) -> tuple[IntArray, IntArray]:
-        """The entries and covers that some entries rest on, those of relaxations at the same point among them."""
+    def rests_on(self) -> list[Any]:
+        """Which entries rest on which, those of relaxations at the same point among them, and on which covers."""
         q, p = self.q, self.q.proof
-        found = [q.find(p.entry_point[entry], j, q.budget[entry]) for j in range(len(p.weights))]
-        here = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-        jobs = _due(q, self.entry, self.action, entry) if entry.size else np.zeros(0, dtype=np.int64)
-        none = np.zeros(0, dtype=np.int64)
-        if not jobs.size:
-            return here[here >= 0], none
-        _, rows = entries(self.row_ptr, jobs)
-        twins = self._twins()[rows] < self.base[rows]
-        by_twin, by_others = rows[twins], rows[~twins]
-        cover = np.concatenate([self.twin_cover[by_twin], self.by_cover[by_others]])
-        entry = np.concatenate([here, self.twin[by_twin], self.by[by_others].indices.astype(np.int64)])
-        return entry[entry >= 0], cover[cover != _NO_COVER]
+        at = np.flatnonzero(p.entry_mode == EXACT)
+        here = [q.find(p.entry_point[at], j, q.budget[at]) for j in range(len(p.weights))]
+        found = [(at[on >= 0], on[on >= 0]) for on in here]
+        if not len(self.entry):
+            return found
+        twins = self._twins() < self.base
+        jobs, rows = np.repeat(np.arange(len(self.entry)), self.rows), np.arange(len(twins))
+        to_twin: Any = sp.csr_array(
+            (np.ones(int(twins.sum())), (rows[twins], self.twin[twins])), shape=(len(rows), len(q.value))
+        )
+        by: Any = sp.csr_array(sp.diags_array((~twins).astype(np.float64)) @ self.by + to_twin)
+        by.eliminate_zeros()
+        cover = np.where(twins, self.twin_cover, self.by_cover)
+        return found + q.pairs(self.entry, self.action, jobs, by, cover)
 
 
 def _move(q: Values, entry: IntArray, action: IntArray, needed: FloatArray, up: bool) -> bool:
@@ -314,11 +330,14 @@ def _move(q: Values, entry: IntArray, action: IntArray, needed: FloatArray, up: 
     return bool(moves.any())
 
 
-def _due(q: Values, entry: IntArray, action: IntArray, wanted: IntArray) -> IntArray:
-    """The jobs of some entries that are not proven without a step."""
-    mine = np.zeros(len(q.value), dtype=np.bool_)
-    mine[wanted] = True
-    return np.flatnonzero(mine[entry] & (q.value[entry, action] < q.hint[entry, action]))
+def _cuts(depth: IntArray) -> list[tuple[int, int]]:
+    """Stretches of one depth, or of several that are short."""
+    cuts, first = [], 0
+    for last in [*(np.flatnonzero(np.diff(depth)) + 1).tolist(), len(depth)]:
+        if last - first >= _SHORT or last == len(depth):
+            cuts.append((first, last))
+            first = last
+    return cuts
 
 
 def _lowest(values: FloatArray, owner: IntArray) -> IntArray:

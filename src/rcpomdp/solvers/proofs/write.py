@@ -34,7 +34,7 @@ _FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table 
 _ROOM = 100  # levels that are made for budgets that are met, times that
 _FEW_ENTRIES = 20_000  # up to which it is tried again
 _SHARE = 0.05  # of a gap that is open, that the proof may lose
-_SETTLED = 0.05  # share of epsilon that inequalities may fail by in all
+_SETTLED = 0.02  # share of epsilon that inequalities may fail by in all
 
 
 def check_provable(model: CPOMDP) -> None:
@@ -94,7 +94,9 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
     for finer in _FINER:
         lost = epsilon / finer
         coarse = finer == _FINER[0]
-        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), int(_ROOM * max(finer, 4)), coarse)
+        tracer = Tracer(
+            model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), int(_ROOM * max(finer, 4)), coarse
+        )
         trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
         proof = _assembled(model, known, trace, class_of, criterion, objective)
         proof = settled(model, proof, trace, _SETTLED * epsilon, goal)
