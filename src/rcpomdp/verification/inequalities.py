@@ -330,19 +330,20 @@ class Inequalities:
         ends, source = np.append(starts, len(row)), row[starts]
         key = (point[source] * model.n_actions + a) * model.n_observations + obs[starts]
         low, high = (np.searchsorted(self._cover_key, key, side=side) for side in ("left", "right"))
-        # Corners alone: where these are states, a cover bounds no worse.
-        bare = (low == high) | (self.proof.late_of.size > 0)
+        # States alone bound no better than a cover; one-step beliefs may, for some action.
+        late = int(self.proof.late_of.size > 0)
+        bare = late + (low == high)
         line_ptr = np.concatenate([[0], np.cumsum(bare + high - low)])
         of_row, number = entries(line_ptr, np.arange(len(starts)))
-        number += ~bare[of_row] - line_ptr[of_row]
-        cover = np.append(self._cover_order, -1)[np.where(number > 0, low[of_row] + number - 1, -1)]
-        # A cover begins with what follows, over states.
+        number -= line_ptr[of_row]
+        by_cover = number >= bare[of_row]
+        cover = np.append(self._cover_order, -1)[np.where(by_cover, low[of_row] + number - bare[of_row], -1)]
         of, seen, corner, weight = self._spread(self.points[point], a)
         spread = np.flatnonzero(np.diff(of * model.n_observations + seen, prepend=-1))
         if not np.array_equal(of[spread] * model.n_observations + seen[spread], pair[starts]):
             raise ProofError("this is no proof for the model: some probability is too small for doubles")
         both = np.concatenate([spread, len(of) + ends])
-        owner, at = entries(both, np.where(number > 0, len(spread) + of_row, of_row))
+        owner, at = entries(both, np.where(number >= late, len(spread) + of_row, of_row))
         columns, rest = np.concatenate([corner, state])[at], np.concatenate([weight, value])[at]
         line_key = owner * n + columns
         length = np.where(cover >= 0, np.diff(p.cover_ptr, append=0)[cover], 0)
@@ -410,18 +411,23 @@ class Inequalities:
         first = np.flatnonzero(np.diff(owner, prepend=-1))
         left, cls = after[job], f.cls[row]
         if mode != EXACT:
-            bound = np.minimum.reduceat(self._cover(f, mode, line, cls[owner], left[owner]), first)
+            best = np.minimum.reduceat(self._cover(f, mode, line, cls[owner], left[owner]), first).max(axis=1)
         else:
-            bound = np.full(len(row), np.inf)
+            each = np.full((len(row), self.model.n_actions), np.inf)
+            mass = f.mass[row][:, None]
             for j in range(len(p.weights)):
-                each = np.minimum.reduceat(self._cover(f, j, line, cls[owner], left[owner]), first)
-                each = each + f.mass[row] * self.allowance(j, left)
+                found = np.minimum.reduceat(self._cover(f, j, line, cls[owner], left[owner]), first)
+                found += mass * self.allowance(j, left)[:, None]
                 if p.weights[j, 0] == 0:
-                    bound[each < -self.doubt * f.mass[row]] = -np.inf
+                    each[found < -self.doubt * mass] = -np.inf
                 elif p.weights[j, 0] == 1:
-                    np.minimum(bound, each, out=bound)
-            twins = np.minimum.reduceat(self._twins(f, at[job[owner]], line, left[owner]), first)
-            bound = np.minimum(bound, twins * f.mass[row])
+                    np.minimum(each, found, out=each)
+            # That nothing is possible may rest only on entries before this one.
+            before, twins = self._twins(f, at[job[owner]], line, left[owner])
+            before, twins = (np.minimum(each, mass * np.minimum.reduceat(part, first)) for part in (before, twins))
+            best = twins.max(axis=1)
+            best = np.where(best == -np.inf, before.max(axis=1), best)
+        bound = np.asarray(best)
         bound[f.over[row]] = 0.0
         jobs = np.flatnonzero(np.diff(job, prepend=-1))
         impossible = np.logical_or.reduceat(bound == -np.inf, jobs)
@@ -435,7 +441,7 @@ class Inequalities:
         return self._gains[j]
 
     def _cover(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf where nothing can be paid for."""
+        """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf for what cannot be paid for, [n, A]."""
         coarse = self.coarse(j, budget)
         value = np.empty((len(line), self.model.n_actions))
         for t in np.unique(coarse).tolist():
@@ -445,23 +451,26 @@ class Inequalities:
             some = np.flatnonzero(share[line] > 0)
             value[some] += share[line[some], None] * self.at_points(j, target[line[some]], budget[some])
         value[~self.allowed(cls, budget)] = -np.inf
-        return np.asarray(value.max(axis=1))
+        return value
 
     def of_rest(self, f: Followers, t: int, line: IntArray) -> FloatArray:
         """Bounds of a table on what no point covers, [n, A]."""
         once, place = np.unique(line, return_inverse=True)
         return np.asarray(f.rest[once] @ self.proof.table[t])[place.ravel()]
 
-    def _twins(self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray) -> FloatArray:
-        """Bounds by exact entries of beliefs that are the same; what is impossible rests only on entries before it."""
-        bound = np.full(len(line), np.inf)
+    def _twins(
+        self, f: Followers, entry: IntArray, line: IntArray, budget: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds by exact entries of beliefs that are the same, [n, A]: the first without −inf of later entries."""
+        bound = np.full((len(line), self.model.n_actions), np.inf)
+        before = bound.copy()
         some = np.flatnonzero(f.twin[line])
         if some.size:
             found = self.find(f.target[0][line[some]], EXACT, budget[some])
-            value = np.where(found >= 0, self.value[found].max(axis=1), np.inf)
-            value[(value == -np.inf) & (found >= entry[some])] = np.inf
-            bound[some] = value
-        return bound
+            bound[some] = np.where((found >= 0)[:, None], self.value[found], np.inf)
+            later = (found >= entry[some])[:, None] & (bound[some] == -np.inf)
+            before[some] = np.where(later, np.inf, bound[some])
+        return before, bound
 
 
 def lasting(model: CPOMDP) -> float:

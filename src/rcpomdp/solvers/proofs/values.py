@@ -157,8 +157,24 @@ class _Laid(NamedTuple):
     cover: IntArray  # [lines]
 
 
+class _LaidExactly(NamedTuple):
+    """What follows exact entries under one action."""
+
+    entry: IntArray  # [jobs]
+    action: IntArray  # [jobs]
+    gain: FloatArray  # [jobs]
+    row_ptr: IntArray  # [jobs + 1]
+    base: FloatArray  # [rows, A] by relaxations
+    mass: FloatArray  # [rows]
+    twin: IntArray  # [rows] the exact entry of what follows, or −1
+    twin_cover: IntArray  # [rows] by which it is found
+    choice: IntArray  # [rows, A] what the base rests on:
+    by: Any  # [choices, E] entries
+    by_cover: IntArray  # [choices] and a cover
+
+
 class _Relaxed:
-    """Entries of a relaxation: ``gain + γ Σ_rows min_lines max_a' (const + shares @ value)``."""
+    """Entries of a relaxation: ``gain + γ Σ_rows max_a' min_lines (const + shares @ value)``."""
 
     def __init__(self, q: Values, j: int, at: IntArray) -> None:
         self.q = q
@@ -207,8 +223,8 @@ class _Relaxed:
             for x, first, last in self.pieces:
                 start, stop = int(x.row_ptr[first]), int(x.row_ptr[last])
                 lines = slice(int(x.line_ptr[start]), int(x.line_ptr[stop]))
-                each = (x.const[lines] + x.shares[lines] @ q.value).max(axis=1)
-                bound = np.minimum.reduceat(each, x.line_ptr[start:stop] - lines.start)
+                each = x.const[lines] + x.shares[lines] @ q.value
+                bound = np.minimum.reduceat(each, x.line_ptr[start:stop] - lines.start).max(axis=1)
                 total = np.add.reduceat(bound, x.row_ptr[first:last] - start)
                 needed = np.maximum(x.gain[first:last] + q.model.discount * total, q.lowest)
                 moved |= _move(q, x.entry[first:last], x.action[first:last], needed, up)
@@ -217,90 +233,85 @@ class _Relaxed:
         """Which entries rest on which, and on which covers."""
         found = []
         for x in self.laid:
-            each = (x.const + x.shares @ self.q.value).max(axis=1)
-            owner = np.repeat(np.arange(len(x.line_ptr) - 1), np.diff(x.line_ptr))
-            chosen = _lowest(each, owner)
-            jobs = np.repeat(np.arange(len(x.entry)), np.diff(x.row_ptr))
+            each = x.const + x.shares @ self.q.value
+            bound = np.minimum.reduceat(each, x.line_ptr[:-1]).max(axis=1)
+            owner = np.repeat(np.arange(len(bound)), np.diff(x.line_ptr))
+            low_enough = np.where(each <= bound[owner, None], np.arange(len(owner))[:, None], len(owner))
+            chosen = np.unique(np.minimum.reduceat(low_enough, x.line_ptr[:-1]))
+            jobs = np.repeat(np.arange(len(x.entry)), np.diff(x.row_ptr))[owner[chosen]]
             found += self.q.pairs(x.entry, x.action, jobs, x.shares[chosen], x.cover[chosen])
         return found
 
 
 class _Exact:
-    """Exact entries: ``R + γ Σ_rows min(base, mass · max_a' value)``, where base is by relaxations, which stand."""
+    """Exact entries: ``R + γ Σ_rows max_a' min(base, mass · value)``, where base is by relaxations, which stand."""
 
     def __init__(self, q: Values, mode: int, at: IntArray) -> None:
         self.q = q
-        empty = np.zeros(0, dtype=np.int64)
-        parts = [self._lay_out(at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
-        if not parts:
-            parts = [(empty,) * 10]
-        names = "entry action gain rows base mass twin twin_cover by by_cover"
-        for name, part in zip(names.split(), zip(*parts, strict=True), strict=True):
-            setattr(self, name, part if name == "by" else np.concatenate(part))
-        self.row_ptr = _pointer(self.rows)
-        self.by: Any = sp.vstack(self.by, format="csr") if len(self.row_ptr) > 1 else None
+        self.laid = [self._lay_out(at, a) for a in range(q.model.n_actions) if q.follows[at, a].any()]
 
-    entry: IntArray
-    action: IntArray
-    gain: FloatArray
-    rows: IntArray
-    base: FloatArray
-    mass: FloatArray
-    twin: IntArray  # [rows] the exact entry of what follows, or −1
-    twin_cover: IntArray
-    by_cover: IntArray
-
-    def _lay_out(self, at: IntArray, a: int) -> tuple[Any, ...]:
+    def _lay_out(self, at: IntArray, a: int) -> _LaidExactly:
         q, s = self.q, _steps(self.q, EXACT, at, a)
-        p, n = q.proof, len(s.row)
+        p, n, first = q.proof, len(s.row), np.flatnonzero(np.diff(s.owner, prepend=-1))
         left, cls, mass = s.left[s.owner], s.f.cls[s.row[s.owner]], s.f.mass[s.row]
-        base, chosen, way = np.full(n, np.inf), np.zeros(n, dtype=np.int64), np.full(n, -1)
+        base = np.full((n, q.model.n_actions), np.inf)
+        line, way = np.zeros(base.shape, dtype=np.int64), np.full(base.shape, -1)  # of each base
         for j in range(len(p.weights)):
             each = q._cover(s.f, j, s.line, cls, left)
-            best = _lowest(each, s.owner)
-            bound = each[best] + mass * q.allowance(j, s.left)
+            found = np.minimum.reduceat(each, first)
+            places = np.where(each <= found[s.owner], np.arange(len(s.owner))[:, None], len(s.owner))
+            best = np.minimum.reduceat(places, first)
+            found += (mass * q.allowance(j, s.left))[:, None]
             if p.weights[j, 0] == 0:
-                bound = np.where(bound < -q.doubt * mass, -np.inf, np.inf)
+                found = np.where(found < -q.doubt * mass[:, None], -np.inf, np.inf)
             elif p.weights[j, 0] != 1:
                 continue
-            lower = bound < base
-            base[lower], chosen[lower], way[lower] = bound[lower], best[lower], j
-        base[s.f.over[s.row]] = 0.0
-        way[s.f.over[s.row]] = -1
+            lower = found < base
+            base[lower], line[lower], way[lower] = found[lower], best[lower], j
+        over = s.f.over[s.row]
+        base[over], way[over] = 0.0, -1
+        # Each line and relaxation that a base rests on, once
+        key, choice = np.unique(np.where(way >= 0, way * len(s.owner) + line, -1), return_inverse=True)
         pairs = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))]
-        for j in np.unique(way[way >= 0]).tolist():
-            mine = np.flatnonzero(way == j)
-            place, entry, _ = _targets(q, s, j, chosen[mine], s.left[mine])
+        for j in range(len(p.weights)):
+            mine = np.flatnonzero(key // max(len(s.owner), 1) == j)
+            lines = key[mine] % max(len(s.owner), 1)
+            place, entry, _ = _targets(q, s, j, lines, left[lines])
             pairs.append((mine[place], entry))
         place, entry = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        by: Any = sp.csr_array((np.ones(len(place)), (place, entry)), shape=(n, len(q.value)))
-        by_cover = np.where(way >= 0, s.f.cover[s.line[chosen]], _NO_COVER)
+        by: Any = sp.csr_array((np.ones(len(place)), (place, entry)), shape=(len(key), len(q.value)))
+        by_cover = np.where(key >= 0, s.f.cover[s.line[key % max(len(s.owner), 1)]], _NO_COVER)
         twin, twin_cover = np.full(n, -1), np.full(n, _NO_COVER)
-        some = np.flatnonzero(s.f.twin[s.line])
+        some = np.flatnonzero(s.f.twin[s.line] & ~over[s.owner])
         if some.size:
             found = q.find(s.f.target[0][s.line[some]], EXACT, left[some])
             some, found = some[found >= 0], found[found >= 0]
             twin[s.owner[some]], twin_cover[s.owner[some]] = found, s.f.cover[s.line[some]]
-        twin[s.f.over[s.row]] = -1
         gain = q._point_gain(EXACT)[p.entry_point[s.entry], a]
-        rows = np.bincount(s.job, minlength=len(s.entry))
-        return s.entry, np.full(len(s.entry), a), gain, rows, base, mass, twin, twin_cover, by, by_cover
+        row_ptr = _pointer(np.bincount(s.job, minlength=len(s.entry)))
+        action = np.full(len(s.entry), a)
+        choice = choice.reshape(base.shape)
+        return _LaidExactly(s.entry, action, gain, row_ptr, base, mass, twin, twin_cover, choice, by, by_cover)
 
-    def _twins(self) -> FloatArray:
-        """Bounds of rows by exact entries; what is impossible rests only on entries before it."""
-        value = np.append(self.q.value.max(axis=1), np.inf)[self.twin]
-        late = self.twin >= np.repeat(self.entry, self.rows)
-        value[(value == -np.inf) & late] = np.inf
-        return value * self.mass
+    def _bounds(self, x: _LaidExactly) -> tuple[FloatArray, FloatArray]:
+        """Bounds of rows, [n], and those by exact entries, [n, A]; as the checker has it for what is impossible."""
+        padded = np.concatenate([self.q.value, np.full((1, x.base.shape[1]), np.inf)])
+        twins = padded[x.twin] * x.mass[:, None]
+        later = x.twin >= np.repeat(x.entry, np.diff(x.row_ptr))
+        bound = np.minimum(x.base, twins).max(axis=1)
+        doubtful = np.flatnonzero((bound == -np.inf) & later)
+        before = np.where(twins[doubtful] == -np.inf, np.inf, twins[doubtful])
+        bound[doubtful] = np.minimum(x.base[doubtful], before).max(axis=1)
+        return bound, twins
 
     def sweep(self, up: bool) -> None:
         """Sweep until nothing moves."""
-        q = self.q
-        while len(self.entry):
-            bound = np.minimum(self.base, self._twins())
-            total = np.add.reduceat(bound, self.row_ptr[:-1])
-            if not _move(q, self.entry, self.action, self.gain + q.model.discount * total, up):
-                break
+        q, moved = self.q, True
+        while moved:
+            moved = False
+            for x in self.laid:
+                total = np.add.reduceat(self._bounds(x)[0], x.row_ptr[:-1])
+                moved |= _move(q, x.entry, x.action, x.gain + q.model.discount * total, up)
 
     def rests_on(self) -> list[Any]:
         """Which entries rest on which, those of relaxations at the same point among them, and on which covers."""
@@ -308,17 +319,20 @@ class _Exact:
         at = np.flatnonzero(p.entry_mode == EXACT)
         here = [q.find(p.entry_point[at], j, q.budget[at]) for j in range(len(p.weights))]
         found = [(at[on >= 0], on[on >= 0]) for on in here]
-        if not len(self.entry):
-            return found
-        twins = self._twins() < self.base
-        jobs, rows = np.repeat(np.arange(len(self.entry)), self.rows), np.arange(len(twins))
-        to_twin: Any = sp.csr_array(
-            (np.ones(int(twins.sum())), (rows[twins], self.twin[twins])), shape=(len(rows), len(q.value))
-        )
-        by: Any = sp.csr_array(sp.diags_array((~twins).astype(np.float64)) @ self.by + to_twin)
-        by.eliminate_zeros()
-        cover = np.where(twins, self.twin_cover, self.by_cover)
-        return found + q.pairs(self.entry, self.action, jobs, by, cover)
+        for x in self.laid:
+            bound, twins = self._bounds(x)
+            by_twin = (x.base > bound[:, None]) & (twins < x.base)
+            jobs = np.repeat(np.arange(len(x.entry)), np.diff(x.row_ptr))
+            rows = np.flatnonzero(by_twin.any(axis=1))
+            one: Any = sp.csr_array(
+                (np.ones(len(rows)), x.twin[rows], np.arange(len(rows) + 1)), shape=(len(rows), len(q.value))
+            )
+            found += q.pairs(x.entry, x.action, jobs[rows], one, x.twin_cover[rows])
+            row, a = np.nonzero(~by_twin)
+            pair = np.unique(row * len(x.by_cover) + x.choice[row, a])
+            row, choice = pair // len(x.by_cover), pair % len(x.by_cover)
+            found += q.pairs(x.entry, x.action, jobs[row], x.by[choice], x.by_cover[choice])
+        return found
 
 
 def _move(q: Values, entry: IntArray, action: IntArray, needed: FloatArray, up: bool) -> bool:
@@ -338,12 +352,6 @@ def _cuts(depth: IntArray) -> list[tuple[int, int]]:
             cuts.append((first, last))
             first = last
     return cuts
-
-
-def _lowest(values: FloatArray, owner: IntArray) -> IntArray:
-    """Place of the least value of each owner, which are in order."""
-    order = np.lexsort((values, owner))
-    return order[np.flatnonzero(np.diff(owner[order], prepend=-1))]
 
 
 def _pointer(sizes: IntArray) -> IntArray:
