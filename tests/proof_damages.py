@@ -134,11 +134,19 @@ def _another_question(rng: np.random.Generator, p: dict[str, Any]) -> None:
     p["criterion"] = str(rng.choice(["every history", "expectation", "none", "nothing"]))
 
 
+def _late_changed(rng: np.random.Generator, p: dict[str, Any]) -> None:
+    """A one-step belief stands for another one, and its bounds are lowered."""
+    if p["late_of"].size:
+        p["late_of"][rng.integers(len(p["late_of"]))] = rng.integers(p["late_of"].max() + 1)
+        late = p["table"][:, len(p["class_of"]) :]
+        late[_some(rng, late)] -= rng.choice([0.0, 0.1, 10.0])
+
+
 DAMAGES: tuple[_Change, ...] = (
     *(_bound_lowered, _all_bounds_lowered, _everything_lowered, _table_lowered, _impossible, _all_impossible),
     *(_order_turned, _weight_changed, _probability_changed, _beliefs_swapped, _states_swapped, _edge_dropped),
     *(_edge_moved, _circle, _level_changed, _budget_raised, _mode_changed, _class_changed, _no_number, _huge_count),
-    *(_cut_short, _another_question),
+    *(_cut_short, _another_question, _late_changed),
 )
 
 

@@ -130,7 +130,7 @@ class Inequalities:
             raise ProofError("this is no proof for the model: late_of does not fit")
         prob = np.add.reduceat(value, start)
         share = value / np.repeat(prob, size)
-        owner, other = entries(ptr, first[late_of])
+        _, other = entries(ptr, first[late_of])
         same = (size[first[late_of]] == size).all() and (state[other] == state).all()
         if not same or (np.abs(share[other] - share) > TWIN * share).any():
             raise ProofError("this is no proof for the model: beliefs that differ are said to be one")

@@ -22,6 +22,7 @@ from ..pointbased.search import PointBasedSearch
 from .levels import closed_levels
 
 NONE = -1
+_EXPLAINED = 1e-6  # relative: a bound that follows from others up to this is theirs
 _RELATIVE = 1e-4  # least fall of a bound over one-step beliefs that counts
 
 
@@ -71,6 +72,9 @@ class Evidence(Protocol):
 
     def beliefs(self, i: IntArray) -> Any:
         """Beliefs as rows of a sparse matrix, in the model's own order of states."""
+
+    def better_points(self, i: IntArray) -> IntArray:
+        """Points of the sawtooth that bound beliefs in relaxation 0 as they are not by themselves, or NONE, [n]."""
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         """Known bounds on V*, [n]; inf where none is known."""
@@ -133,6 +137,8 @@ class _OfGraphSearch:
         )
         upper, informed = self.info["upper"], store.informed[:n].max(axis=1)
         self._plain: FloatArray = np.where(upper < informed, upper, np.inf)
+        self._sawtooth: dict[int, tuple[IntArray, Any]] = {}  # points of a class, and their beliefs
+        self._better: dict[int, int] = {}  # `better_points` by belief
         self.order = search.classes.order
         self.late = no_late(self.model)
         weights = np.array([search.objective.reward, *search.objective.costs])
@@ -147,6 +153,38 @@ class _OfGraphSearch:
         return _rows(
             self.order, self.model.n_states, store.state, store.prob, info["states"], info["probs"], info["size"]
         )
+
+    def better_points(self, i: IntArray) -> IntArray:
+        for n in i[np.isfinite(self._plain[i])].tolist():
+            if n not in self._better:
+                self._better[n] = self._better_point(n)
+        return np.array([self._better.get(n, NONE) for n in i.tolist()], dtype=np.int64)
+
+    def _better_point(self, i: int) -> int:
+        """The point by which belief i is bounded lowest, if what follows it, or its ray, tells less than is known."""
+        store, upper = self.search.store, self.info["upper"]
+        itself = store.informed[i].copy()
+        for a in np.flatnonzero(self.graph.degree[i]).tolist():
+            edges = slice(store.edge[i, a], store.edge[i, a] + store.degree[i, a])
+            after = store.edge_prob[edges] @ upper[store.edge_child[edges]]
+            itself[a] = min(itself[a], store.gain[i, a] + self.model.discount * after)
+        known = float(itself.max())
+        if known <= upper[i] + _EXPLAINED * abs(upper[i]):
+            return NONE
+        of = int(self.info[i]["cls"])
+        if of not in self._sawtooth:
+            points = store.point[: int(store.counts["points"][0])]
+            mine = points[self.info["cls"][points] == of]
+            self._sawtooth[of] = mine, self.beliefs(mine)
+        mine, rows = self._sawtooth[of]
+        if not len(mine):
+            return NONE
+        b = self.beliefs(np.array([i])).toarray()[0]
+        share = np.minimum.reduceat(b[rows.indices] / rows.data, rows.indptr[:-1])
+        share[mine == i] = 0.0
+        drop = np.minimum(upper[mine, None] - store.informed[mine], 0.0)
+        bound = (store.informed[i] + share[:, None] * drop).max(axis=1)
+        return int(mine[bound.argmin()]) if bound.min() < known else NONE
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
         return np.full(len(i), np.inf)
@@ -210,6 +248,9 @@ class _OfBeliefPool:
         b, info = self.search.parts.beliefs, self.info[i]
         order, n = self.search.classes.order, self.model.n_states
         return _rows(order, n, b.state, b.prob, info["offset"], info["offset"], info["size"].astype(np.int64))
+
+    def better_points(self, i: IntArray) -> IntArray:
+        return np.full(len(i), NONE)
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:
         return np.full(len(i), np.inf)

@@ -214,7 +214,7 @@ class Tracer:
     # Steps
 
     def _expand(self, mode: int, point: IntArray, budget: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Follow the actions of entries of one mode that no table bounds low enough; return what is known, and which."""
+        """Follow the actions of entries of one mode that no table bounds low enough; what is known, and which."""
         rows = self.e.beliefs(point)
         cls = self.class_of[rows.indices[rows.indptr[:-1]]]
         spent = self.floor[:, cls]  # [K, n, A]
@@ -303,6 +303,10 @@ class Tracer:
         if at.size:
             split = at[self._by_ray(j, member[at], budget[at]) <= known[at] + _CLOSE]
             found[split] = np.stack([self.e.graph.base[member[split]], self.e.graph.tip[member[split]]], axis=1)
+        if j == 0:
+            whole = np.flatnonzero(found[:, 0] == NONE)
+            once, place = np.unique(member[whole], return_inverse=True)
+            found[whole, 0] = self.e.better_points(once)[place.ravel()]
         return found
 
     def _all_covers(self) -> tuple[IntArray, IntArray]:

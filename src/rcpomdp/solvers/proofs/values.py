@@ -70,7 +70,8 @@ class Values(Inequalities):
     def finished(self) -> tuple[Proof, IntArray, IntArray]:
         """The proof with these values, and which entries and covers the bound at the first point rests on."""
         n, m = len(self.value), len(self.proof.cover_point)
-        pairs = [part for mode in self.modes for part in self.laid_out[mode].rests_on()]
+        none = np.zeros(0, dtype=np.int64)
+        pairs = [(none, none), *(part for mode in self.modes for part in self.laid_out[mode].rests_on())]
         start, end = (np.concatenate([part[i] for part in pairs]) for i in (0, 1))
         leads: Any = sp.csr_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n + m, n + m))
         root = np.flatnonzero((self.proof.entry_point == 0) & (self.depth == 0))[0]

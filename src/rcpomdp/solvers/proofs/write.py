@@ -32,8 +32,8 @@ from .values import Values
 _MOST_ENTRIES = 2_000_000
 _FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
 _ROOM = 100  # levels that are made for budgets that are met, times that
-_FEW_ENTRIES = 20_000  # up to which it is tried again
-_SHARE = 0.05  # of a gap that is open, that the proof may lose
+_FEW_ENTRIES = 5_000  # up to which it is tried again
+_SHARE = 0.01  # of a gap that is open, that the proof may lose
 _SETTLED = 0.02  # share of epsilon that inequalities may fail by in all
 
 
