@@ -97,6 +97,20 @@ def test_no_bound_vouches_for_itself() -> None:
         assert found.excess > 1.0 or not (proof.entry_mode == mode).any()
 
 
+def test_one_step_beliefs_are_the_models_own() -> None:
+    model, proof, attained = _proven("maze20")
+    assert proof.late_of.size
+    assert rc.check_proof(model, proof).confirmed
+    for wrong in (proof.late_of[:-1], np.zeros_like(proof.late_of)):
+        with pytest.raises(rc.ProofError, match="late_of|table|said to be one"):
+            rc.check_proof(model, proof._replace(late_of=wrong))
+    table = proof.table.copy()
+    table[:, model.n_states :] -= 1.0
+    found = rc.check_proof(model, proof._replace(table=table))
+    assert found.upper >= attained
+    assert found.excess > 0.01
+
+
 def test_the_inequality_that_fails_is_named() -> None:
     model, result = solved("tunnels")
     proof = result.proof
@@ -134,7 +148,7 @@ def test_an_unsound_bound_of_a_solver_is_caught(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("kind", range(len(DAMAGES)), ids=lambda kind: DAMAGES[kind].__name__.strip("_"))
-@pytest.mark.parametrize("name", ["ce", "tunnels", "tiger"])
+@pytest.mark.parametrize("name", ["ce", "tunnels", "tiger", "maze20"])
 def test_a_damaged_proof_is_not_believed(name: str, kind: int) -> None:
     model, proof, attained = _proven(name)
     for seed in range(4):
@@ -146,7 +160,8 @@ _kept: dict[str, tuple[rc.CPOMDP, rc.Proof, float]] = {}
 
 def _proven(name: str) -> tuple[rc.CPOMDP, rc.Proof, float]:
     if name not in _kept:
-        model, result = solved(name, epsilon=0.02)
+        model = rc.problems.make(name)
+        result = rc.solve(model, epsilon=0.02, time_limit=5, proof=True)
         assert result.proof is not None
         _kept[name] = model, result.proof, result.lower
     return _kept[name]

@@ -22,12 +22,10 @@ import scipy.sparse as sp
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import ProofError
 from ..model import CPOMDP
-from ..model.endings import most_steps
 from .chain import entries
-from .proof import EVERY_HISTORY, EXACT, Proof
+from .ground import TWIN, Ground, growth_of_twins, lasting, rounding_of_costs
+from .proof import EXACT, Proof
 
-UNIT = 2.0**-53
-TWIN = 1e-13  # relative difference below which two beliefs are rounding of one
 _HUGE = 1e300
 _BATCH = 1_000_000  # numbers that are worked on at once, more or less
 
@@ -48,19 +46,25 @@ class Followers(NamedTuple):
     twin: BoolArray  # [lines] whether the one target is the same belief but for rounding
 
 
-class Inequalities:
+class Steps(NamedTuple):
+    """What follows some entries under an action, as rows and lines, each once for each entry."""
+
+    f: Followers
+    entry: IntArray  # [jobs]
+    job: IntArray  # [rows]
+    row: IntArray  # [rows] of f
+    owner: IntArray  # [lines] its row
+    line: IntArray  # [lines] of f
+    left: FloatArray  # [rows, K] budgets that are left
+
+
+class Inequalities(Ground):
     """The right sides, for the tables and entries that a proof has now."""
 
     def __init__(self, model: CPOMDP, proof: Proof) -> None:
         proof.check_form(model)
-        self.model, self.proof = model, proof
+        super().__init__(model, proof)
         self.value = proof.entry_value
-        self.moves = [sp.csr_array(t) for t in model.transition]
-        self.seen = [sp.csr_array(z) for z in model.observation]
-        self.n_classes = int(proof.class_of.max()) + 1
-        self._follow_classes()
-        self._least_costs()
-        self._find_corners()
         shape = (len(proof.point_ptr) - 1, model.n_states)
         points: Any = sp.csr_array((proof.point_prob, proof.point_state, proof.point_ptr), shape=shape)
         self.points: Any = sp.csr_array(sp.diags_array(1 / points.sum(axis=1)) @ points)
@@ -87,73 +91,6 @@ class Inequalities:
         self._gains: dict[int, FloatArray] = {}
         self._hinted: dict[tuple[int, int], FloatArray] = {}
 
-    # The model
-
-    def _follow_classes(self) -> None:
-        """Find the classes that can be reached; each must be followed by one class after an action and observation."""
-        class_of, n, found = self.proof.class_of, self.n_classes, []
-        for t, z in zip(self.moves, self.seen, strict=True):
-            move = t.tocoo()
-            pair = np.unique(class_of[move.coords[0][move.data > 0]] * t.shape[0] + move.coords[1][move.data > 0])
-            owner, at = entries(z.indptr, pair % t.shape[0])
-            owner, at = owner[z.data[at] > 0], at[z.data[at] > 0]
-            before, after = pair[owner] // t.shape[0], class_of[pair[owner] % t.shape[0]]
-            found.append(np.unique((before * z.shape[1] + z.indices[at]) * n + after))
-        initial = np.unique(class_of[self.model.initial_belief > 0])
-        self.reached = np.zeros(n, dtype=np.bool_)
-        self.reached[initial] = True
-        while True:
-            before = self.reached.sum()
-            for triple in found:
-                self.reached[triple[self.reached[triple // n // self.model.n_observations]] % n] = True
-            if self.reached.sum() == before:
-                break
-        alone = [(np.diff(t[self.reached[t // n // self.model.n_observations]] // n) > 0).all() for t in found]
-        if len(initial) > 1 or not all(alone):
-            raise ProofError("this is no proof for the model: some belief lies in two classes")
-
-    def _find_corners(self) -> None:
-        """States and the beliefs one step after them, as rows over states; those that are said to be one must be."""
-        n, late_of = self.model.n_states, self.proof.late_of
-        self.corners: Any = sp.eye_array(n, format="csr")
-        self.corner_class, self.corner_reached = self.proof.class_of, self.reached[self.proof.class_of]
-        self.n_corners = n
-        if not late_of.size:
-            return
-        known = [self._successors(self.corners, a) for a in range(self.model.n_actions)]
-        row, obs, state, value = (np.concatenate(part) for part in zip(*known, strict=True))
-        action = np.repeat(np.arange(len(known)), [len(part[0]) for part in known])
-        start = np.flatnonzero(np.diff((action * n + row) * self.model.n_observations + obs, prepend=-1))
-        ptr, size = np.append(start, len(row)), np.diff(start, append=len(row))
-        once, first = np.unique(late_of[: len(start)], return_index=True)
-        if len(late_of) != len(start) or len(once) != self.proof.table.shape[1] - n:
-            raise ProofError("this is no proof for the model: late_of does not fit")
-        prob = np.add.reduceat(value, start)
-        share = value / np.repeat(prob, size)
-        _, other = entries(ptr, first[late_of])
-        same = (size[first[late_of]] == size).all() and (state[other] == state).all()
-        if not same or (np.abs(share[other] - share) > TWIN * share).any():
-            raise ProofError("this is no proof for the model: beliefs that differ are said to be one")
-        _, at = entries(ptr, first)
-        late: Any = sp.csr_array((share[at], state[at], np.append(0, np.cumsum(size[first]))), shape=(len(first), n))
-        self.corners = sp.vstack([self.corners, late], format="csr")
-        self.n_corners = n + len(first)
-        self.corner_class = np.append(self.corner_class, self.proof.class_of[state[start[first]]])
-        reached = np.zeros(len(first), dtype=np.bool_)
-        reached[late_of[self.reached[self.proof.class_of[row[start]]]]] = True
-        self.corner_reached = np.append(self.corner_reached, reached)
-        self._late_ptr = np.searchsorted(action[start] * n + row[start], np.arange(len(known) * n + 1))
-        self._late_obs, self._late_prob = obs[start], prob
-
-    def _least_costs(self) -> None:
-        """Find the least cost of each action over a class, [K, classes, A]; inf where no step may cost that much."""
-        model = self.model
-        self.floor = np.full((model.n_costs, self.n_classes, model.n_actions), np.inf)
-        for k in range(model.n_costs):
-            np.minimum.at(self.floor[k], self.proof.class_of, model.cost[k])
-            if self.proof.criterion == EVERY_HISTORY:
-                self.floor[k][self.floor[k] > model.arrays.step_limit[k]] = np.inf
-
     # Budgets
 
     def _budgets(self, level: IntArray) -> FloatArray:
@@ -161,20 +98,6 @@ class Inequalities:
         for k in range(level.shape[1]):
             budget[:, k] = self.proof.level[self.proof.level_ptr[k] + level[:, k]]
         return budget
-
-    def _left(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
-        """What is left of budgets [n, K] after costs [n, K], rounded up."""
-        beta = self.model.cost_discount
-        with np.errstate(invalid="ignore"):
-            left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + 8 * UNIT))
-        return np.where((cost == 0) & (beta == 1), budget, left)
-
-    def allowed(self, cls: IntArray, budget: FloatArray) -> BoolArray:
-        """Actions that some belief of a class may pay for, [n, A]."""
-        able: BoolArray = np.ones((len(cls), self.model.n_actions), dtype=np.bool_)
-        for k, floor in enumerate(self.floor):
-            able &= (floor[cls] <= budget[:, k, None]) & np.isfinite(floor[cls])
-        return able
 
     def coarse(self, j: int, budget: FloatArray) -> IntArray:
         """The level of a table that is no less than budgets [n, K]."""
@@ -267,7 +190,7 @@ class Inequalities:
         """(relaxation, level, what its table must be no less than for action a, [S + L]); −inf: it is not allowed."""
         p, model = self.proof, self.model
         corners = np.flatnonzero(self.corner_reached)
-        row, obs, corner, value = self._spread(self.corners[corners], a)
+        row, obs, corner, value = self.spread(self.corners[corners], a)
         starts = np.flatnonzero(np.diff(row * model.n_observations + obs, prepend=-1))
         lines: Any = sp.csr_array((value, corner, np.append(starts, len(row))), shape=(len(starts), self.n_corners))
         after_class, source = self.corner_class[corner[starts]], row[starts]
@@ -282,7 +205,7 @@ class Inequalities:
                 )
                 if model.n_costs:
                     budget[:, k], cost[:, k] = p.table_level[t], self.floor[k][:, a]
-                after = self._left(budget, cost)
+                after = self.left_of(budget, cost)
                 coarse = self.coarse(j, after)[cls][source]
                 best = np.full(len(starts), -np.inf)
                 for u in np.unique(coarse).tolist():
@@ -295,36 +218,10 @@ class Inequalities:
                 total[corners] = np.where(self.allowed(cls, budget[cls])[:, a], step, -np.inf)
                 yield j, t, total
 
-    def _spread(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """(point, observation, corner, weight): all that follows points under an action as a mixture of corners."""
-        if not self.proof.late_of.size:
-            return self._successors(points, a)
-        n, o, at = self.model.n_states, self.model.n_observations, points.tocoo()
-        owner, late = entries(self._late_ptr, a * n + at.coords[1].astype(np.int64))
-        key = (at.coords[0].astype(np.int64)[owner] * o + self._late_obs[late]) * self.n_corners
-        key, value = key + n + self.proof.late_of[late], at.data[owner] * self._late_prob[late]
-        order = np.argsort(key, kind="stable")
-        key, value = key[order], value[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        key, value = key[first], np.add.reduceat(value, first) if len(first) else value
-        return key // self.n_corners // o, key // self.n_corners % o, key % self.n_corners, value
-
-    def _successors(self, points: Any, a: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """(point, observation, state, probability) of all that follows points under an action, in this order."""
-        moved: Any = sp.csr_array(points @ self.moves[a]).tocoo()
-        z, n, o = self.seen[a], self.model.n_states, self.model.n_observations
-        owner, at = entries(z.indptr, moved.coords[1])
-        value = moved.data[owner] * z.data[at]
-        key = (moved.coords[0].astype(np.int64)[owner] * o + z.indices[at]) * n + moved.coords[1][owner]
-        key, value = key[value > 0], value[value > 0]
-        order = np.argsort(key)
-        key = key[order]
-        return key // n // o, key // n % o, key % n, value[order]
-
     def follow(self, point: IntArray, a: int) -> Followers:
         """What follows points under an action, and how covers cover it."""
         p, model, n = self.proof, self.model, self.n_corners
-        row, obs, state, value = self._successors(self.points[point], a)
+        row, obs, state, value = self.successors(self.points[point], a)
         pair = row * model.n_observations + obs
         starts = np.flatnonzero(np.diff(pair, prepend=-1))
         ends, source = np.append(starts, len(row)), row[starts]
@@ -338,7 +235,7 @@ class Inequalities:
         number -= line_ptr[of_row]
         by_cover = number >= bare[of_row]
         cover = np.append(self._cover_order, -1)[np.where(by_cover, low[of_row] + number - bare[of_row], -1)]
-        of, seen, corner, weight = self._spread(self.points[point], a)
+        of, seen, corner, weight = self.spread(self.points[point], a)
         spread = np.flatnonzero(np.diff(of * model.n_observations + seen, prepend=-1))
         if not np.array_equal(of[spread] * model.n_observations + seen[spread], pair[starts]):
             raise ProofError("this is no proof for the model: some probability is too small for doubles")
@@ -396,27 +293,29 @@ class Inequalities:
         parts = np.array_split(at, max(1, len(at) * self.model.n_actions * 16 // _BATCH))
         return np.concatenate([self._step(f, mode, part, a) for part in parts])
 
-    def _step(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
-        p = self.proof
-        point, budget = p.entry_point[at], self.budget[at]
-        local = np.searchsorted(f.point, point)
+    def lay_out(self, f: Followers, mode: int, at: IntArray, a: int) -> Steps:
+        """Rows and lines for each of entries [n] of a mode under action a, and what is left there."""
+        point = self.proof.entry_point[at]
         cost = self.floor[:, self.point_class[point], a].T
         if mode == EXACT and self.point_cost is not None:
             cost = self.point_cost[point, :, a] * (1 - self.off)
-        after = self._left(budget, cost)
-        if mode == EXACT:
-            after = after * self.growth
-        job, row = entries(f.row_ptr, local)
+        left = self.left_of(self.budget[at], cost) * (self.growth if mode == EXACT else 1.0)
+        job, row = entries(f.row_ptr, np.searchsorted(f.point, point))
         owner, line = entries(f.line_ptr, row)
+        return Steps(f, at, job, row, owner, line, left[job])
+
+    def _step(self, f: Followers, mode: int, at: IntArray, a: int) -> FloatArray:
+        p = self.proof
+        _, _, job, row, owner, line, left = self.lay_out(f, mode, at, a)
         first = np.flatnonzero(np.diff(owner, prepend=-1))
-        left, cls = after[job], f.cls[row]
+        cls = f.cls[row]
         if mode != EXACT:
-            best = np.minimum.reduceat(self._cover(f, mode, line, cls[owner], left[owner]), first).max(axis=1)
+            best = least_of(self.covered(f, mode, line, cls[owner], left[owner]), first).max(axis=1)
         else:
             each = np.full((len(row), self.model.n_actions), np.inf)
             mass = f.mass[row][:, None]
             for j in range(len(p.weights)):
-                found = np.minimum.reduceat(self._cover(f, j, line, cls[owner], left[owner]), first)
+                found = least_of(self.covered(f, j, line, cls[owner], left[owner]), first)
                 found += mass * self.allowance(j, left)[:, None]
                 if p.weights[j, 0] == 0:
                     each[found < -self.doubt * mass] = -np.inf
@@ -424,7 +323,7 @@ class Inequalities:
                     np.minimum(each, found, out=each)
             # That nothing is possible may rest only on entries before this one.
             before, twins = self._twins(f, at[job[owner]], line, left[owner])
-            before, twins = (np.minimum(each, mass * np.minimum.reduceat(part, first)) for part in (before, twins))
+            before, twins = (np.minimum(each, mass * least_of(part, first)) for part in (before, twins))
             best = twins.max(axis=1)
             best = np.where(best == -np.inf, before.max(axis=1), best)
         bound = np.asarray(best)
@@ -432,15 +331,15 @@ class Inequalities:
         jobs = np.flatnonzero(np.diff(job, prepend=-1))
         impossible = np.logical_or.reduceat(bound == -np.inf, jobs)
         total = np.add.reduceat(np.maximum(bound, -_HUGE), jobs)
-        return np.where(impossible, -np.inf, self._point_gain(mode)[point, a] + self.model.discount * total)
+        return np.where(impossible, -np.inf, self.point_gain(mode)[p.entry_point[at], a] + self.model.discount * total)
 
-    def _point_gain(self, j: int) -> FloatArray:
+    def point_gain(self, j: int) -> FloatArray:
         """What each action earns at each point in a mode, [N, A]."""
         if j not in self._gains:
             self._gains[j] = np.asarray(self.points @ (self.model.reward if j == EXACT else self.gain(j)))
         return self._gains[j]
 
-    def _cover(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
+    def covered(self, f: Followers, j: int, line: IntArray, cls: IntArray, budget: FloatArray) -> FloatArray:
         """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf for what cannot be paid for, [n, A]."""
         coarse = self.coarse(j, budget)
         value = np.empty((len(line), self.model.n_actions))
@@ -473,20 +372,6 @@ class Inequalities:
         return before, bound
 
 
-def lasting(model: CPOMDP) -> float:
-    """What 1 in each step adds up to: ``1/(1−γ)``, or N if the process is over after N steps from anywhere."""
-    most = most_steps(model, from_anywhere=True)
-    steps = min(most, 1 / (1 - model.discount)) if model.discount < 1 else most
-    if not np.isfinite(steps):
-        raise ProofError("with discount 1, proofs are for processes that end")
-    return max(float(steps), 1.0)
-
-
-def rounding_of_costs(model: CPOMDP) -> float:
-    """More than rounding does to a probability or a cost of a belief, relative."""
-    return 4 * (model.n_states + 8) * UNIT
-
-
-def growth_of_twins(model: CPOMDP) -> float:
-    """By what a budget must grow, at least, where one belief stands for its twin."""
-    return 1 + 4 * (TWIN + rounding_of_costs(model))
+def least_of(values: FloatArray, first: IntArray) -> FloatArray:
+    """The least of the rows of values [n, A] from each first one on, up to the next."""
+    return values if len(first) == len(values) else np.asarray(np.minimum.reduceat(values, first))

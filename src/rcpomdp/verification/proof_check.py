@@ -15,7 +15,8 @@ import numpy as np
 from .._json_values import finite
 from .._types import FloatArray, IntArray
 from ..model import CPOMDP
-from .inequalities import TWIN, UNIT, Inequalities, lasting
+from .ground import TWIN, UNIT, lasting
+from .inequalities import Inequalities
 from .proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 
 _DIGITS = 1e-6  # relative: a claim that agrees so far is confirmed

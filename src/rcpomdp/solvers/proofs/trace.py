@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
-from ...verification.inequalities import growth_of_twins, lasting
+from ...verification.ground import growth_of_twins, lasting
 from ...verification.proof import EXACT
 from .evidence import NONE, Evidence
 from .levels import UP, closed_levels

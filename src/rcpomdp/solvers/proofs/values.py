@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
-from ...verification.chain import entries
-from ...verification.inequalities import Followers, Inequalities, lasting
+from ...verification.ground import lasting
+from ...verification.inequalities import Inequalities, Steps, least_of
 from ...verification.proof import EXACT, Proof
 
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
@@ -75,7 +75,7 @@ class Values(Inequalities):
         start, end = (np.concatenate([part[i] for part in pairs]) for i in (0, 1))
         leads: Any = sp.csr_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n + m, n + m))
         root = np.flatnonzero((self.proof.entry_point == 0) & (self.depth == 0))[0]
-        used = np.sort(breadth_first_order(leads, root, return_predecessors=False))
+        used = np.sort(breadth_first_order(leads, root, return_predecessors=False)).astype(np.int64)
         return self.proof._replace(entry_value=self.value), used[used < n], used[used >= n] - n
 
     def pairs(self, entry: IntArray, action: IntArray, jobs: IntArray, on: Any, cover: IntArray) -> list[Any]:
@@ -98,35 +98,12 @@ class Values(Inequalities):
         ]
 
 
-class _Steps(NamedTuple):
-    """What follows some entries under an action, as rows and lines, each once for each entry."""
-
-    f: Followers
-    entry: IntArray  # [jobs]
-    job: IntArray  # [rows]
-    row: IntArray  # [rows] of f
-    owner: IntArray  # [lines] its row
-    line: IntArray  # [lines] of f
-    left: FloatArray  # [rows, K] budgets that are left
-
-
-def _steps(q: Values, mode: int, at: IntArray, a: int) -> _Steps:
-    p = q.proof
+def _steps(q: Values, mode: int, at: IntArray, a: int) -> Steps:
     entry = at[q.follows[at, a]]
-    point = p.entry_point[entry]
-    f = q.follow(np.unique(point), a)
-    cost = q.floor[:, q.point_class[point], a].T
-    if mode == EXACT and q.point_cost is not None:
-        cost = q.point_cost[point, :, a] * (1 - q.off)
-    after = q._left(q.budget[entry], cost)
-    if mode == EXACT:
-        after = after * q.growth
-    job, row = entries(f.row_ptr, np.searchsorted(f.point, point))
-    owner, line = entries(f.line_ptr, row)
-    return _Steps(f, entry, job, row, owner, line, after[job])
+    return q.lay_out(q.follow(np.unique(q.proof.entry_point[entry]), a), mode, entry, a)
 
 
-def _targets(q: Values, s: _Steps, j: int, lines: IntArray, left: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+def _targets(q: Values, s: Steps, j: int, lines: IntArray, left: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """(place among lines, entry, share) of the targets of lines that are better bounded by an entry than by a table."""
     found = []
     for target, share in zip(s.f.target, s.f.share, strict=True):
@@ -211,7 +188,7 @@ class _Relaxed:
         keep = ~over[place]
         size = len(lines), len(q.value)
         shares: Any = sp.csr_array((share[keep], (place[keep], entry[keep])), shape=size)
-        gain = q._point_gain(j)[q.proof.entry_point[s.entry], a]
+        gain = q.point_gain(j)[q.proof.entry_point[s.entry], a]
         rows = _pointer(np.bincount(s.job, minlength=len(s.entry)))
         count = _pointer(np.bincount(s.owner, minlength=len(s.row)))
         return _Laid(s.entry, np.full(len(s.entry), a), gain, rows, count, const, shares, s.f.cover[s.line])
@@ -225,7 +202,7 @@ class _Relaxed:
                 start, stop = int(x.row_ptr[first]), int(x.row_ptr[last])
                 lines = slice(int(x.line_ptr[start]), int(x.line_ptr[stop]))
                 each = x.const[lines] + x.shares[lines] @ q.value
-                bound = np.minimum.reduceat(each, x.line_ptr[start:stop] - lines.start).max(axis=1)
+                bound = least_of(each, x.line_ptr[start:stop] - lines.start).max(axis=1)
                 total = np.add.reduceat(bound, x.row_ptr[first:last] - start)
                 needed = np.maximum(x.gain[first:last] + q.model.discount * total, q.lowest)
                 moved |= _move(q, x.entry[first:last], x.action[first:last], needed, up)
@@ -235,7 +212,7 @@ class _Relaxed:
         found = []
         for x in self.laid:
             each = x.const + x.shares @ self.q.value
-            bound = np.minimum.reduceat(each, x.line_ptr[:-1]).max(axis=1)
+            bound = least_of(each, x.line_ptr[:-1]).max(axis=1)
             owner = np.repeat(np.arange(len(bound)), np.diff(x.line_ptr))
             low_enough = np.where(each <= bound[owner, None], np.arange(len(owner))[:, None], len(owner))
             chosen = np.unique(np.minimum.reduceat(low_enough, x.line_ptr[:-1]))
@@ -258,8 +235,8 @@ class _Exact:
         base = np.full((n, q.model.n_actions), np.inf)
         line, way = np.zeros(base.shape, dtype=np.int64), np.full(base.shape, -1)  # of each base
         for j in range(len(p.weights)):
-            each = q._cover(s.f, j, s.line, cls, left)
-            found = np.minimum.reduceat(each, first)
+            each = q.covered(s.f, j, s.line, cls, left)
+            found = least_of(each, first).copy()
             places = np.where(each <= found[s.owner], np.arange(len(s.owner))[:, None], len(s.owner))
             best = np.minimum.reduceat(places, first)
             found += (mass * q.allowance(j, s.left))[:, None]
@@ -288,7 +265,7 @@ class _Exact:
             found = q.find(s.f.target[0][s.line[some]], EXACT, left[some])
             some, found = some[found >= 0], found[found >= 0]
             twin[s.owner[some]], twin_cover[s.owner[some]] = found, s.f.cover[s.line[some]]
-        gain = q._point_gain(EXACT)[p.entry_point[s.entry], a]
+        gain = q.point_gain(EXACT)[p.entry_point[s.entry], a]
         row_ptr = _pointer(np.bincount(s.job, minlength=len(s.entry)))
         action = np.full(len(s.entry), a)
         choice = choice.reshape(base.shape)

@@ -19,7 +19,7 @@ from ...errors import InputError
 from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...verification.chain import entries
-from ...verification.inequalities import lasting
+from ...verification.ground import lasting
 from ...verification.proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
 from ...verification.proof_check import check_proof
 from ..arcs.joint_need import shares
