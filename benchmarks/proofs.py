@@ -101,7 +101,7 @@ def table(seconds: float, only: str | None) -> None:
     for title, name, parameters, epsilon in PROBLEMS:
         if only in (None, name):
             line([title, *solved(rc.problems.make(name, **parameters), "arcs", epsilon, seconds)[1]])
-    if only is not None:
+    if only not in (None, "others"):
         return
     print("\nOther solvers:\n")
     head(HEADER)
@@ -163,7 +163,7 @@ def attacks(damages: int) -> None:
     proven = []
     for _, name, parameters, epsilon in [*PROBLEMS[:6], LATE]:
         model = rc.problems.make(name, **parameters)
-        result = rc.solve(model, epsilon=max(epsilon, 0.01), time_limit=5, proof=True)
+        result = rc.solve(model, epsilon=max(epsilon, 0.01), time_limit=2 if name == LATE[1] else None, proof=True)
         assert result.proof is not None
         proven.append((model, result.proof, result.lower))
     found: Counter[tuple[str, str]] = Counter()

@@ -94,9 +94,7 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
     for finer in _FINER:
         lost = epsilon / finer
         coarse = finer == _FINER[0]
-        tracer = Tracer(
-            model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), int(_ROOM * max(finer, 4)), coarse
-        )
+        tracer = Tracer(model, known, class_of, lost, min(1e-3, lost / max(span, 1e-300)), _ROOM * finer, coarse)
         trace = tracer.run(0, mode, budget, _MOST_ENTRIES)
         proof = _assembled(model, known, trace, class_of, criterion, objective)
         proof = settled(model, proof, trace, _SETTLED * epsilon, goal)
