@@ -262,9 +262,9 @@ class _Exact:
         twin, twin_cover = np.full(n, -1), np.full(n, _NO_COVER)
         some = np.flatnonzero(s.f.twin[s.line] & ~over[s.owner])
         if some.size:
-            found = q.find(s.f.target[0][s.line[some]], EXACT, left[some])
-            some, found = some[found >= 0], found[found >= 0]
-            twin[s.owner[some]], twin_cover[s.owner[some]] = found, s.f.cover[s.line[some]]
+            same = q.find(s.f.target[0][s.line[some]], EXACT, left[some])
+            some, same = some[same >= 0], same[same >= 0]
+            twin[s.owner[some]], twin_cover[s.owner[some]] = same, s.f.cover[s.line[some]]
         gain = q.point_gain(EXACT)[p.entry_point[s.entry], a]
         row_ptr = _pointer(np.bincount(s.job, minlength=len(s.entry)))
         action = np.full(len(s.entry), a)
