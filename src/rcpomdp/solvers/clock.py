@@ -16,6 +16,7 @@ _LEAST_WORK, _MOST_WORK = 1000, 1e9  # of any slice
 _MOST_IDLE = 50  # slices without any change before the target is sharpened
 _SHARPEST = 1e-3
 _AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
+_AFTER_ALL = 0.2  # part of it that is there for that even if it is late
 _GRACE = 0.25  # seconds that a set-up may take in any case: there are bounds then
 _SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
 
@@ -112,10 +113,11 @@ class Clock:
         return None if np.isinf(self._deadline) else max(self._deadline - self.now(), 1e-3)
 
     def afterwards(self) -> Clock:
-        """The time for what comes after a search: what is left, and a tenth of the time limit at least."""
+        """The time for what comes after a search: what is left, with a tenth of the time limit on top."""
         if self.time_limit is None or self.left is None:
             return Clock(None)
-        return Clock(max(self.left, _AFTERWARDS * self.time_limit))
+        more = _AFTERWARDS * self.time_limit
+        return Clock(max(self.left, self._deadline + more - self.now(), _AFTER_ALL * more))
 
     @contextmanager
     def slice(self, done: Callable[[], int] | None = None) -> Iterator[int]:

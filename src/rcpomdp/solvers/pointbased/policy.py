@@ -47,6 +47,7 @@ class _Builder:
         self.order: list[_Node] = []
         self._number: dict[_Node, int] = {}
         self._domain: dict[tuple[int, ...], int] = {}
+        self._class_domain: dict[int, int] = {}  # the same of whole classes
         self.rows: list[tuple[int, AnyArray, FloatArray, int, FloatArray]] = []
 
     def number(self, node: _Node) -> int:
@@ -89,23 +90,27 @@ class _Builder:
 
     def _plan(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
         x, g = self.parts.space, self.parts.plans
-        cls, a = int(g.info["cls"][node.plan]), int(g.info["action"][node.plan])
-        first, last = int(x.start[cls]), int(x.start[cls + 1])
-        states = node.support or tuple(range(first, last))
-        seen = self._seen(node.support, a)
+        cls, a, at, links, _ = g.info[node.plan].tolist()
+        first, last, pair = int(x.start[cls]), int(x.start[cls + 1]), cls * x.gain.shape[2] + a
+        seen = x.seen_obs[x.seen_ptr[pair] : x.seen_ptr[pair + 1]]
+        followers = g.link[links : links + seen.size].tolist()
         after = np.full(x.model.n_observations, NONE)
-        pair = cls * x.gain.shape[2] + a
-        for f in range(int(x.seen_ptr[pair]), int(x.seen_ptr[pair + 1])):
-            o, plan = int(x.seen_obs[f]), int(g.link[g.info["links"][node.plan] + f - x.seen_ptr[pair]])
-            if not node.support:
-                after[o] = self.number(_Node(plan=plan))
-            elif o in seen:
-                after[o] = self.number(_Node(plan=plan, support=tuple(sorted(seen[o])), free=node.free))
-        row = len(x.gain) - 1 - self.search.model.n_costs  # of the reward
-        at = int(g.info["values"][node.plan]) + row * (last - first)
-        values = g.value[at : at + last - first][np.array(states) - first]
-        sure = np.where(node.free, 0.0, g.sure[node.plan]) if node.free else g.sure[node.plan]
-        return a, after, sure, self._domain.setdefault(states, len(self._domain)), values
+        at += (len(x.gain) - 1 - self.search.model.n_costs) * (last - first)  # the vector of the reward
+        values, sure = g.value[at : at + last - first], g.sure[node.plan]
+        if not node.support:
+            after[seen] = [self.number(_Node(plan=plan)) for plan in followers]
+            return a, after, sure, self._domain_of_class(cls, first, last), values
+        lands = self._seen(node.support, a)
+        for o, plan in zip(seen.tolist(), followers, strict=True):
+            if o in lands:
+                after[o] = self.number(_Node(plan=plan, support=tuple(sorted(lands[o])), free=node.free))
+        domain = self._domain.setdefault(node.support, len(self._domain))
+        return a, after, np.where(node.free, 0.0, sure), domain, values[np.array(node.support) - first]
+
+    def _domain_of_class(self, cls: int, first: int, last: int) -> int:
+        if cls not in self._class_domain:
+            self._class_domain[cls] = self._domain.setdefault(tuple(range(first, last)), len(self._domain))
+        return self._class_domain[cls]
 
     def _seen(self, support: tuple[int, ...], a: int) -> dict[int, set[int]]:
         """The states that may follow a support under an action, by observation."""
