@@ -190,5 +190,5 @@ def test_a_proof_that_is_not_written_is_told_of(run, here: Path, monkeypatch: py
     ran = run("solve", "ce", "--proof", "ce.rcproof", "--json")
     assert ran.code == 4
     assert json.loads(ran.out)["proof"] is None
-    assert "no proof is written: memory limit, before there was one" in ran.err
+    assert "no proof is written: the solve ended (memory limit) before there was a bound to prove" in ran.err
     assert not Path("ce.rcproof").exists()

@@ -270,7 +270,6 @@ def test_a_policy_that_breaks_the_budget_is_not_told_as_the_optimum() -> None:
         ("export", "POLICY", "--problem", "MODEL", "--out", "MODEL"),
         ("graph", "POLICY", "--problem", "MODEL", "--out", "POLICY"),
         ("simulate", "--policy", "POLICY", "--problem", "MODEL", "--rows", "MODEL"),
-        ("solve", "MODEL", "--proof", "MODEL"),
         ("table", "smoke", "--store", "STORE", "--format", "csv", "--out", "STORE"),
         ("paper", "--store", "STORE", "--format", "markdown", "--out", "STORE"),
         ("runs", "--store", "STORE", "--export", "csv", "--out", "STORE"),
@@ -291,6 +290,13 @@ def test_what_is_read_is_not_written_over(words: tuple[str, ...], run: Callable[
     assert shown.code == 2
     assert "it would take the place of what it is made from" in shown.err
     assert {path: Path(path).read_bytes() for path in paths.values()} == before
+
+
+def test_a_proof_does_not_take_the_place_of_the_policy(run: Callable[..., Any], tmp_path: Path) -> None:
+    path = str(tmp_path / "both.rcp")
+    done = run("solve", "ce", "--out", path, "--proof", path)
+    assert (done.code, Path(path).exists()) == (2, False)
+    assert "is no name of a proof file; save the proof as .rcproof" in done.err
 
 
 def test_a_proof_that_is_not_written_is_told(run: Callable[..., Any], tmp_path: Path) -> None:

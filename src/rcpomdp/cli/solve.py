@@ -118,12 +118,10 @@ def _solve(
     unsaved = None if out is None else _save(result, model, out)
     if proof is not None and result.proof is None:
         summary["proof"] = None
-        say(f"no proof is written: {result.status}, before there was one")
+        say(f"no proof is written: the solve ended ({result.status}) before there was a bound to prove")
     elif proof is not None and result.proof is not None:
         summary["proof"] = {"upper": finite(result.proof.upper), "bytes": result.proof.n_bytes}
         unsaved = _save_proof(result.proof, model, proof) or unsaved
-    elif proof is not None:
-        say(f"no proof is written: the solve ended ({result.status}) before there was a bound to prove")
     simulation = None
     if runs and result.status != "interrupted":
         from ..simulation.simulate import simulate
@@ -148,6 +146,7 @@ def _check_files(solver: Solver, problem: str, out: str | None, proof: str | Non
     """Refuse files that could not be written in the end."""
     from ..io.atomic import check_writable
     from ..io.policy.file import check_ending
+    from ..io.proof_file import check_proof_ending
 
     if out is not None:
         if solver.online:
@@ -159,6 +158,7 @@ def _check_files(solver: Solver, problem: str, out: str | None, proof: str | Non
     if proof is not None:
         if "proof" not in solver.options:
             raise InputError(f"{solver.name} writes no proofs; arcs, sarsop and cgcp do")
+        check_proof_ending(proof)
         check_writable(proof, problem)
 
 

@@ -31,7 +31,7 @@ def _verify(
     k: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Ask only for the first steps, with what is expected after them; the k that the file claims."
+            min=1, help="Ask only for the first steps, with what is expected after them; the k that the file claims."
         ),
     ] = None,
     proof: Annotated[

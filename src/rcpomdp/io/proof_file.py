@@ -31,6 +31,13 @@ _REALS = ("objective", "weights", "table_level", "table", "level", "point_prob",
 _DIMENSIONS = {"table": 3, "weights": 2, "entry_level": 2, "entry_value": 2}  # all others have one
 
 
+def check_proof_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name that would be taken for something else than a proof; a device is none."""
+    is_device = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    if not os.fsdecode(path).lower().endswith(".rcproof") and not is_device:
+        raise ProofError(f"{os.fsdecode(path)!r} is no name of a proof file; save the proof as .rcproof")
+
+
 def save_proof(
     path: str | os.PathLike[str], proof: Proof, model: CPOMDP, problem: Mapping[str, Any] | None = None
 ) -> None:
@@ -40,6 +47,7 @@ def save_proof(
     ----------
     problem : ``{"name": ..., "parameters": {...}}``, by which `problems.make` builds the model again
     """
+    check_proof_ending(path)
     proof.check_form(model)
     header = {
         "format": FORMAT,
