@@ -185,6 +185,8 @@ def _too_good(model: Model, r: Any, known: Truth, room: float) -> Iterator[str]:
     if r.runs is not None and model.R.any():
         low, high = min(model.R.min(), 0) / (1 - model.discount), max(model.R.max(), 0) / (1 - model.discount)
         most += CUT * max(-low, high)
+        if most >= high:
+            return  # no mean is above that
         chance = math.exp(-r.runs * divergence((r.reward - low) / (high - low), (most - low) / (high - low)))
         if chance > CHANCE:
             return
