@@ -182,11 +182,9 @@ def contradictions(solver: str, r: Any, known: Truth, room: float) -> Iterator[s
 def _too_good(model: Model, r: Any, known: Truth, room: float) -> Iterator[str]:
     """A reward above what any policy earns, of runs by more than chance."""
     most, excess = known.high_free + room + DIGITS * abs(r.reward), ""
-    if r.runs is not None and model.R.any():
-        low, high = min(model.R.min(), 0) / (1 - model.discount), max(model.R.max(), 0) / (1 - model.discount)
+    low, high = (float(x) / (1 - model.discount) for x in (min(model.R.min(), 0), max(model.R.max(), 0)))
+    if r.runs is not None and high > low:
         most += CUT * max(-low, high)
-        if most >= high:
-            return  # no mean is above that
         chance = math.exp(-r.runs * divergence((r.reward - low) / (high - low), (most - low) / (high - low)))
         if chance > CHANCE:
             return
