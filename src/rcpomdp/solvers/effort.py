@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,3 +18,8 @@ class Effort(NamedTuple):
     memory_limit: float = 8e9  # bytes
     seed: int = 0
     progress: Callable[[TracePoint], None] | None = None
+    ceiling: float = math.inf  # what is known to be an upper bound before
+
+    def first(self, point: TracePoint) -> TracePoint:
+        """The first point of a trace, with the upper bound that is known before."""
+        return point._replace(upper=min(point.upper, self.ceiling))

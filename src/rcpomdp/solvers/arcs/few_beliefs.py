@@ -334,7 +334,7 @@ def solve_few(few: FewBeliefs, effort: Effort) -> Result:
     """Value iteration on ever finer levels, and the policy that attains the lower bound."""
     clock = effort.clock
     clock.ready()
-    trace = [_point(few, 0.0)]
+    trace = [effort.first(_point(few, 0.0))]
     try:
         status = _iterate(few, effort, trace)
     except KeyboardInterrupt:

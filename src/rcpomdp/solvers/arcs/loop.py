@@ -69,7 +69,9 @@ def _solve(search: BudgetSearch, effort: Effort, before: Result | None) -> Resul
     if before is None:
         clock.ready()
     trace = (
-        [_point(search, 0.0)] if before is None else [*before.trace, _point(search, clock.seconds, before.trace[-1])]
+        [effort.first(_point(search, 0.0))]
+        if before is None
+        else [*before.trace, _point(search, clock.seconds, before.trace[-1])]
     )
     try:
         search.probe(effort.epsilon, _PROBE)

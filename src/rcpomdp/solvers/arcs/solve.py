@@ -23,7 +23,9 @@ from ...errors import InputError, did_you_mean
 from ...model import CPOMDP
 from ...policies import blind
 from ...verification.proof import EVERY_HISTORY
+from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
+from ..cgcp.solve import cgcp
 from ..checks import check_common, check_k, check_totals, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
@@ -34,7 +36,7 @@ from ..pointbased import solve as point_based
 from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
 from ..proofs.write import check_provable, with_proof
-from ..result import INFEASIBLE, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .base_cost import with_base_cost, without_base_cost
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
@@ -48,6 +50,8 @@ from .step_limits import with_some_budget, without_that_budget
 from .supports import over_supports
 
 VARIANTS = ("levels", "paper")
+_SMALL = 2000  # states times actions up to which budgets in expectation are looked at first,
+_LOOK = 0.02  # for so much of the time limit
 
 
 def _aim(model: CPOMDP, *, k: float | None = None, **_: Any) -> Aim:
@@ -139,7 +143,7 @@ def _in_every_history(
     if act_time is not None:
         found = _acting(model, effort, switches, act_time, hopeless)
     else:
-        found = _simplified(model, effort, switches, hopeless)
+        found = _simplified(model, effort, switches, hopeless, proof)
     if not proof:
         return replace(found, evidence=None)
     if act_time is None and not hopeless and found.evidence is not None and found.evidence.model is not model:
@@ -159,16 +163,38 @@ def _acting(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, act_ti
     return with_expected_costs(found, model, effort.clock, effort.seed)
 
 
-def _simplified(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, hopeless: bool) -> Result:
+def _simplified(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, hopeless: bool, proof: bool) -> Result:
     """Solve the model without what is the same for all policies: costs at every step, and ends that are certain."""
     told = with_some_budget(model)
     rest, base = without_base_cost(told)
     clear, ends = with_certain_ends(rest)
+    if switches is None and not (hopeless or proof):
+        effort = effort._replace(ceiling=_in_expectation(clear, effort))
     found, clock = _by_all_means(clear, effort, switches, hopeless=hopeless), effort.clock
     with finishing(clock):
         found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
         found = with_expected_costs(without_that_budget(found, model), model, clock, effort.seed)
         return replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
+
+
+def _in_expectation(model: CPOMDP, effort: Effort) -> float:
+    """An upper bound on what budgets in expectation allow, and budgets in every history no more (Theorem 7).
+
+    Where there is a time limit, and a small part of it may be enough; else inf.
+    """
+    limit = effort.clock.time_limit
+    discounted = bool((model.cost_discount == model.discount).all())
+    is_small = model.n_states * model.n_actions <= _SMALL
+    if limit is None or not (is_small and discounted and np.isfinite(model.budget).any()) or model.has_step_limits:
+        return np.inf
+    with effort.clock.stopped():
+        unconstrained.load_kernels()
+    found = cgcp(
+        model, epsilon=effort.epsilon, time_limit=_LOOK * limit, memory_limit=effort.memory_limit, seed=effort.seed
+    )
+    if found.status == INTERRUPTED:
+        raise KeyboardInterrupt
+    return np.inf if found.status == INFEASIBLE else found.upper
 
 
 def _as_published(model: CPOMDP, what: str) -> CPOMDP:

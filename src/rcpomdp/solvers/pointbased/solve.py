@@ -51,7 +51,7 @@ def solve_noisy(model: CPOMDP, effort: Effort, switches: PointBasedSwitches | No
         over=lambda: clock.share_used(_SETUP),
     )
     clock.ready()
-    trace = [_point(search, 0.0)]
+    trace = [effort.first(_point(search, 0.0))]
     is_guided, earns = budget.size > 0 and search.parts.space.varies, None
     try:
         status = _search(search, effort, 1 - _GUIDES if is_guided else 1.0, trace)
