@@ -30,6 +30,7 @@ from .policies import (
     RandomPolicy,
     StochasticControllerPolicy,
 )
+from .policies.base import TO_TABULATE
 from .policies.plan_set import PlanSetState
 from .views import notebook
 
@@ -136,7 +137,9 @@ def _totals(model: CPOMDP, policy: Policy[Any], gain: FloatArray, limits: _Limit
         return _expand(model, _BudgetedSteps(policy), gain, limits)
     if isinstance(policy, PlanSetPolicy):
         return _expand(model, _PlanSetSteps(policy), gain, limits)
-    raise PolicyError(f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it")
+    raise PolicyError(
+        f"a policy of type {type(policy).__name__} has no exact evaluation; simulate it, or {TO_TABULATE}"
+    )
 
 
 def _first_nodes(policy: ControllerPolicy | StochasticControllerPolicy) -> list[tuple[int, float]]:

@@ -591,6 +591,13 @@ def test_with_initial_belief(case: Dense, data: st.DataObject):
     assert_same_numbers(model, before)
 
 
+def test_a_budget_by_name_leaves_the_others():
+    model = CPOMDP(**parts(states="xyz"))
+    first, second = model.costs
+    assert_array_equal(model.with_budget({first: 7}).budget, [7, 1])
+    assert_array_equal(model.with_budget({second: None}).budget, [5, np.inf])
+
+
 def test_with_budget():
     model = CPOMDP(**parts(name="rover", states="xyz"))
     other = model.with_budget([7, np.inf])

@@ -102,3 +102,34 @@ def test_what_cannot_be_tabulated_is_refused() -> None:
         wrong.action = lambda state, action=action: action  # type: ignore[method-assign,assignment,misc]
         with pytest.raises(PolicyError, match=said):
             tabulate(wrong, model)
+
+
+def test_a_key_that_leaves_something_out_is_refused() -> None:
+    model = rc.problems.make("tiger")
+
+    class Twice:
+        def initial(self, rng):
+            return 0
+
+        def action(self, state):
+            return 0 if state < 2 else 1
+
+        def update(self, state, observation):
+            return (state + 1) % 3
+
+    assert len(rc.policies.tabulate(Twice(), model).actions) == 3
+    with pytest.raises(rc.PolicyError, match="takes other actions in states that have the same key"):
+        rc.policies.tabulate(Twice(), model, key=lambda state: state % 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [rc.simulate, rc.verify, lambda model, policy: rc.policies.tabulate(policy, model)],
+    ids=["run", "verify", "table"],
+)
+def test_what_is_no_policy_is_told_from_one(call) -> None:
+    model = rc.problems.make("ce")
+    with pytest.raises(rc.PolicyError, match=r"is no policy: it lacks .*; its policy is \.policy$"):
+        call(model, rc.solve(model))
+    with pytest.raises(rc.PolicyError, match="^FibPolicy is a class; a policy is an object of it"):
+        call(model, type("FibPolicy", (), {"initial": 1}))

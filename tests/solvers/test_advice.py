@@ -77,3 +77,15 @@ def test_nothing_to_do_is_said_where_there_is_nothing(status: str) -> None:
 def test_a_notebook_shows_it() -> None:
     assert "to do better" in result(8.0, 2.0)._repr_html_()
     assert "to do better" not in result(8.0, 0.0, status="optimal")._repr_html_()
+
+
+def test_a_solver_that_refuses_the_model_is_not_advised() -> None:
+    model = rc.problems.make("tiger", cost_discount=1.0)
+    assert not any("cgcp" in sentence for sentence in rc.solve(model, time_limit=0.2, epsilon=0.0).advice)
+    assert any("cgcp" in sentence for sentence in rc.solve(rc.problems.make("tiger"), time_limit=0.2).advice)
+
+
+def test_a_search_that_had_not_begun_is_not_said_to_stand_still() -> None:
+    result = rc.solve(rc.problems.make("crs-11-11"), time_limit=0.3)
+    assert result.trace[-1].seconds == 0
+    assert result.advice[0] == "the search had not begun yet: more time lets it"

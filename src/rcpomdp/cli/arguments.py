@@ -31,19 +31,24 @@ def parameters(given: list[str] | None, what: str = "parameter") -> dict[str, An
     return parsed
 
 
-def budgets(given: list[str]) -> list[float]:
-    """Budgets, one per word.
+def budgets(given: list[str]) -> list[float] | dict[str, float]:
+    """Budgets, one per word; or by the names of their costs.
 
-    >>> budgets(["3", "inf"])
-    [3.0, inf]
+    >>> budgets(["3", "inf"]), budgets(["risk=0.1"])
+    ([3.0, inf], {'risk': 0.1})
     """
     parsed = []
     for word in given:
+        name, _, value = word.rpartition("=")
         try:
-            parsed.append(float(word))
+            parsed.append((name, float(value)))
         except ValueError:
-            raise InputError(f"budget {word!r} is not a number") from None
-    return parsed
+            raise InputError(f"budget {word!r} is not a number, or NAME=NUMBER") from None
+    if all(name for name, _ in parsed):
+        return dict(parsed)
+    if any(name for name, _ in parsed):
+        raise InputError("give a name to every budget, or to none")
+    return [value for _, value in parsed]
 
 
 def number(text: str) -> float | str:

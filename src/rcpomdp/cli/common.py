@@ -26,7 +26,11 @@ Parameters = Annotated[
 ]
 Budgets = Annotated[
     list[str] | None,
-    typer.Option("--budget", metavar="NUMBER", help="Budget in place of the problem's; once per cost, inf: unlimited."),
+    typer.Option(
+        "--budget",
+        metavar="NUMBER",
+        help="Budget in place of the problem's; once per cost, or as NAME=NUMBER; inf is unlimited.",
+    ),
 ]
 
 

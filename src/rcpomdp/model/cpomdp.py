@@ -334,7 +334,14 @@ class CPOMDP:
     # Relatives
 
     def with_budget(self, budget: Any) -> CPOMDP:
-        """The same model under another budget."""
+        """The same model under another budget: one per cost, or some by name, and the others stay; None is unlimited.
+
+        >>> import rcpomdp as rc
+        >>> rc.problems.make("delivery").with_budget({"battery": 5}).budget
+        array([5.  , 0.75])
+        """
+        if isinstance(budget, Mapping):
+            budget = dict(zip(self.costs, self.budget.tolist(), strict=True)) | dict(budget)
         return self._changed(budget=check.budget_vector(budget, self.costs))
 
     def with_initial_belief(self, belief: Any) -> CPOMDP:

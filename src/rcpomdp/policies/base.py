@@ -19,6 +19,8 @@ from ..model import CPOMDP
 
 State = TypeVar("State")
 
+TO_TABULATE = "make a controller of it by rc.policies.tabulate, if it has finitely many states"
+
 
 class Policy(Protocol[State]):
     """Something that acts on what it has observed."""
@@ -34,6 +36,15 @@ class Policy(Protocol[State]):
     def update(self, state: State, observation: int) -> State:
         """The state after ``action(state)`` was taken and an observation was made."""
         ...
+
+
+def check_policy(policy: object) -> None:
+    """Refuse what does not act: a result in place of its policy, a class in place of an object of it."""
+    if isinstance(policy, type):
+        raise PolicyError(f"{policy.__name__} is a class; a policy is an object of it, {policy.__name__}(...)")
+    if not all(callable(getattr(policy, name, None)) for name in ("initial", "action", "update")):
+        hint = "; its policy is .policy" if hasattr(policy, "policy") else ""
+        raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update{hint}")
 
 
 class Batch(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from .._types import BoolArray
 from ..errors import PolicyError
 from ..model import CPOMDP
-from .base import Policy
+from .base import Policy, check_policy
 from .controller import ControllerPolicy
 
 _DRAWS = 8  # starts that are compared, to find a policy that draws at random
@@ -42,6 +42,7 @@ def tabulate(
     >>> table, round(float(rc.verify(model, table).cost[0]), 3)
     (ControllerPolicy(4 nodes), 2.286)
     """
+    check_policy(policy)
     return _Walk(policy, model, max_states, key or _itself).table()
 
 
@@ -107,6 +108,11 @@ class _Walk:
             self.successors.append([node] * self.model.n_observations)
             self.met.append(met)
             self.open.append(node)
+        elif self._action(state) != self.actions[node]:
+            raise PolicyError(
+                f"the policy takes other actions in states that have the same key, such as {state!r}: it draws at "
+                "random, or its key leaves something out"
+            )
         elif (met & ~self.met[node]).any():
             self.met[node] = self.met[node] | met
             self.open.append(node)

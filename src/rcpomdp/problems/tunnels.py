@@ -90,6 +90,8 @@ def tunnels(
     """
     if map not in MAPS:
         raise ModelError(f"unknown map {map!r}{did_you_mean(map, MAPS)} (known: {', '.join(MAPS)})")
+    if not 0 <= p_correct <= 1:
+        raise ModelError(f"p_correct must be between 0 and 1, not {p_correct}")
     plan = MAPS[map]
     places = [(0, 0), *product(PRIZE, range(1, LAST_CELL + 1))]
     terrains = [(one, two, False) for one, two in product((True, False), repeat=2)]

@@ -27,11 +27,11 @@ import numpy as np
 from .. import _processes
 from .._json_values import finite
 from ..bounds.least_budget import BaseBounds
-from ..errors import InputError, PolicyError
+from ..errors import InputError
 from ..kernels.simulation import rollout
 from ..kernels.simulation.rollout import ENDED, NEVER, Outcome
 from ..model import CPOMDP, beliefs
-from ..policies.base import Policy, batches
+from ..policies.base import Policy, batches, check_policy
 from ..views import notebook
 from . import overspending, random_streams
 from .estimates import Estimate, Spread, estimate, plain, rate, spread
@@ -238,8 +238,7 @@ def simulate(
     runs, steps, seed, workers = int(runs), int(steps), int(seed), int(workers)
     if steps > _MOST_STEPS:
         raise InputError(f"steps must be at most {_MOST_STEPS:,}, not {steps:,}")
-    if not all(hasattr(policy, name) for name in ("initial", "action", "update")):
-        raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update")
+    check_policy(policy)
     base = BaseBounds(model) if deliberate else None
     size = random_streams.block_runs(steps)
     n_blocks = math.ceil(runs / size)

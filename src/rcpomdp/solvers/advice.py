@@ -44,14 +44,26 @@ def advice(result: Result, shell: bool = False) -> list[str]:
     if every_history and result.k is None:
         if result.variant == "levels" and result.admissible and "act_time" not in result.options:
             told.append(f"{words.act_time} searches on while the policy acts, from where it is and with what is left")
-        told.append(f"{words.on_average} is often quicker, for the weaker promise: the budget is kept on average alone")
+        if _has_costs_like_rewards(result):
+            told.append(
+                f"{words.on_average} is often quicker, for the weaker promise: the budget is kept on average alone"
+            )
     return told
+
+
+def _has_costs_like_rewards(result: Result) -> bool:
+    """True if solvers of budgets in expectation take the model, as far as that is known."""
+    model = result.model
+    if model is None:
+        return True
+    alike = model.horizon is not None or bool((model.cost_discount == model.discount).all())
+    return alike and not model.has_step_limits
 
 
 def _more(result: Result, words: _Words) -> str:
     """Whether more of what the search ran out of would help."""
     if result.status == STALLED:
-        return "more time will not help: rounding leaves nothing to improve"
+        return "more time will not help: nothing is left to improve"
     if result.status == MEMORY_LIMIT:
         return f"a larger {words.memory} lets the search go on"
     if result.status == ITERATION_LIMIT:
@@ -63,6 +75,8 @@ def _more(result: Result, words: _Words) -> str:
 
 def _more_time(result: Result) -> str:
     last = result.trace[-1]
+    if last.seconds == 0:
+        return "the search had not begun yet: more time lets it"
     half = next((point for point in reversed(result.trace) if point.seconds <= last.seconds / 2), None)
     before = math.inf if half is None else half.upper - half.lower
     if not math.isfinite(before):

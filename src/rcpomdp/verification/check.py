@@ -13,6 +13,7 @@ from .._types import FloatArray
 from ..errors import InputError, PolicyError
 from ..model import CPOMDP
 from ..policies import ControllerPolicy, MixturePolicy, PlanSetPolicy, Policy, StochasticControllerPolicy
+from ..policies.base import TO_TABULATE, check_policy
 from ..views.notebook import verification as _html
 from .chain import Chain
 from .claims import STATEMENTS, UNCHECKED, Check, Claims, Findings
@@ -116,6 +117,7 @@ def verify(
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
+    check_policy(policy)
     told = Claims(claims or {}, model)
     model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     one = as_one(model, policy) if isinstance(policy, MixturePolicy) and k is not None else policy
@@ -131,7 +133,8 @@ def verify(
     else:
         kind = type(policy).__name__
         raise PolicyError(
-            f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it instead"
+            f"only controllers, mixtures of them and plan sets can be verified, not {kind}; simulate it, or "
+            f"{TO_TABULATE}"
         )
     checked = None if proof is None else check_proof(model, proof)
     checks = told.checks(_findings(found, k, checked))

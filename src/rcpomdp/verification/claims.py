@@ -86,6 +86,8 @@ class Claims:
     """Claims about a policy for a model; those that make no sense are refused."""
 
     def __init__(self, given: Mapping[str, Any], model: CPOMDP) -> None:
+        if not isinstance(given, Mapping):
+            raise PolicyError(f"claims are a mapping, as result.summary() is, not {type(given).__name__}")
         self.model, self.given = model, given
         self.lower, self.upper = self._number("lower", bound=True), self._number("upper", bound=True)
         self.gap, self.epsilon = self._number("gap", bound=True), self._number("epsilon", bound=True)

@@ -20,6 +20,7 @@ from ...policies import (
     RandomPolicy,
     StochasticControllerPolicy,
 )
+from ...policies.base import TO_TABULATE
 
 TOO_DEEP = "mixtures, claims or parameters are nested too deeply"
 _PLAN_SET = (  # arrays of a plan set, as its constructor takes them
@@ -66,7 +67,7 @@ def describe(policy: Policy[Any], arrays: list[AnyArray]) -> dict[str, Any]:
             "weights": weights,
             "policies": [describe(p, arrays) for p in policy.policies],
         }
-    raise PolicyError(f"a policy of type {type(policy).__name__} cannot be saved")
+    raise PolicyError(f"a policy of type {type(policy).__name__} cannot be saved; {TO_TABULATE}")
 
 
 def build(tree: dict[str, Any], model: CPOMDP, array: Callable[[int], AnyArray]) -> Policy[Any]:

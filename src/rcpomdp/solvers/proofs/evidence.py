@@ -199,6 +199,7 @@ class _OfBudgetSearch(_OfGraphSearch):
     def __init__(self, search: BudgetSearch) -> None:
         super().__init__(search.graph_search)
         self.budget_search, self.bounds, self.levels = search, search.bounds, search.levels
+        self.filled = int(search.belief_plans.counts["filled"][0])  # beliefs that have bounds over levels yet
         one = np.array([np.inf])
         self.tables = [
             Table(np.array([1.0, *weights]), 0, one, self._in_model_order(vectors)[None])
@@ -213,11 +214,11 @@ class _OfBudgetSearch(_OfGraphSearch):
         return level
 
     def _known(self, values: FloatArray, i: IntArray, budget: FloatArray) -> FloatArray:
-        row = self.bounds.row[i]
+        row = np.where(i < self.filled, self.bounds.row[i], NONE)
         return np.where(row >= LENT, values[np.maximum(row, 0), self._level(budget)], np.inf)
 
     def exact_at(self, i: IntArray, budget: FloatArray) -> FloatArray:
-        ruled_out = (self.bounds.least[i] > budget).any(axis=1)
+        ruled_out = (self.bounds.least[i] > budget).any(axis=1) & (i < self.filled)
         return np.where(ruled_out, -np.inf, self._known(self.bounds.upper, i, budget))
 
     def relaxed_at(self, j: int, i: IntArray, budget: FloatArray) -> FloatArray:

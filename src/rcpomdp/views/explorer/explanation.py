@@ -16,6 +16,7 @@ from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
+from ...policies.base import check_policy
 from ...tolerance import RELATIVE, slack
 from ...verification.proof import Proof
 from .. import notebook
@@ -213,6 +214,7 @@ def explain(
     instead  tunnel-B: earns less within the budget; at most 0; the policy earns 12 by breaking the budget
     next     looks-clear 1
     """
+    check_policy(policy)
     begin = starts(model, policy, seed)
     if draw is not None and not 1 <= draw <= len(begin):
         raise InputError(f"draw {draw} is not between 1 and {len(begin)}, the number of policies to draw from")
