@@ -3,7 +3,8 @@
 The file is a JSON object: ``width`` and ``height``; ``scene``, a list of shapes that are always there; and ``states``,
 shapes by the states that show them. A shape names its kind and place, ``{"circle": [0.5, 0.5, 0.3], "role": "agent"}``,
 and whatever else the shapes of `drawing` have. A key of ``states`` is a label, in which ``*`` stands for any text; its
-shapes are as strong as it is likely that the state is called so.
+shapes are as strong as it is likely that the state is called so. Under a horizon states are called as without it: the
+time is no part of the label.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from .._types import BoolArray
 from ..errors import InputError, did_you_mean
+from ..model.horizon import untimed_labels
 from .drawing import Circle, Line, Rect, Shape, Text, check_drawing, checked_shapes
 
 if TYPE_CHECKING:
@@ -100,10 +102,11 @@ def _drawing(given: dict[str, Any], model: CPOMDP) -> FileDrawing:
     states = given.get("states", {})
     if not isinstance(states, dict):
         raise InputError("states is no JSON object of shapes by label")
-    labels = [str(label) for label in model.states]
+    labels = [str(label) for label in untimed_labels(model)]
+    known = {*labels, *(() if model.base is None else map(str, model.base.states))}  # some are not met in time
     shown = []
     for key, shapes in states.items():
-        called = _called(key, labels)
+        called = _called(key, labels, known)
         own = _shapes(shapes if isinstance(shapes, list) else [shapes], f"state {key!r}")
         shown += [_Shown(key, shape, called) for shape in checked_shapes(own, f"state {key!r}")]
     scene = checked_shapes(_shapes(given.get("scene", []), "the scene"), "scene")
@@ -112,13 +115,13 @@ def _drawing(given: dict[str, Any], model: CPOMDP) -> FileDrawing:
     return drawing
 
 
-def _called(key: str, labels: list[str]) -> BoolArray:
+def _called(key: str, labels: list[str], known: set[str]) -> BoolArray:
     """The states that a key means, [S]."""
     pattern = re.compile(".*".join(map(re.escape, key.split("*"))), re.DOTALL)
-    found = np.array([pattern.fullmatch(label) is not None for label in labels])
-    if not found.any():
-        raise InputError(f"no state of the model is called {key!r}{did_you_mean(key, labels)}")
-    return found
+    meant = {label for label in known if pattern.fullmatch(label)}
+    if not meant:
+        raise InputError(f"no state of the model is called {key!r}{did_you_mean(key, sorted(known))}")
+    return np.array([label in meant for label in labels])
 
 
 def _shapes(given: Any, where: str) -> list[Shape]:

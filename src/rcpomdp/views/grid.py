@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from ..model.horizon import untimed_labels
 from .drawing import Circle, Line, Rect, Shape, Text
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def grid_drawing(model: CPOMDP) -> GridDrawing | None:
     >>> grid_drawing(rc.problems.make("tiger")) is None
     True
     """
-    cells = [_cells(label) for label in model.states]
+    cells = [_cells(label) for label in untimed_labels(model)]
     ended = model.terminal
     if not any(cells) or any(not found and not ended[s] for s, found in enumerate(cells)):
         return None
