@@ -8,7 +8,6 @@ left out. After the last step the process is in one state, its end; whatever is 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import cast
 
 import numpy as np
 
@@ -76,19 +75,6 @@ def over_horizon(model: CPOMDP, horizon: int) -> CPOMDP:
         horizon=horizon,
         base=model,
     )
-
-
-def untimed_labels(model: CPOMDP) -> list[Hashable]:
-    """What each state is called without its time; the state after the last step, which has none, by its whole label.
-
-    >>> import rcpomdp as rc
-    >>> untimed_labels(rc.problems.make("tiger").with_horizon(2))
-    ['tiger-left', 'tiger-right', 'tiger-left', 'tiger-right', ('end', 2)]
-    """
-    if model.base is None:
-        return list(model.states)
-    *timed, end = cast("list[tuple[Hashable, int]]", list(model.states))
-    return [*(label for label, _ in timed), end]
 
 
 def _layers(model: CPOMDP, horizon: int) -> list[IntArray]:

@@ -3,8 +3,7 @@
 The file is a JSON object: ``width`` and ``height``; ``scene``, a list of shapes that are always there; and ``states``,
 shapes by the states that show them. A shape names its kind and place, ``{"circle": [0.5, 0.5, 0.3], "role": "agent"}``,
 and whatever else the shapes of `drawing` have. A key of ``states`` is a label, in which ``*`` stands for any text; its
-shapes are as strong as it is likely that the state is called so. Under a horizon states are called as without it: the
-time is no part of the label.
+shapes are as strong as it is likely that the state is called so. Under a horizon the time is no part of the label.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._types import BoolArray
 from ..errors import InputError, did_you_mean
-from ..model.horizon import untimed_labels
-from .drawing import Circle, Line, Rect, Shape, Text, check_drawing, checked_shapes
+from .drawing import Circle, Drawing, Line, Rect, Shape, Text, check_drawing, checked_shapes
+from .untimed import drawn
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -46,7 +46,7 @@ class _Shown(NamedTuple):
 class FileDrawing:
     """What a file draws of a model."""
 
-    def __init__(self, width: Any, height: Any, scene: list[Shape], shown: list[_Shown]) -> None:
+    def __init__(self, width: float, height: float, scene: list[Shape], shown: list[_Shown]) -> None:
         self.width, self.height = width, height
         self._scene, self._shown = scene, shown
 
@@ -64,16 +64,16 @@ class FileDrawing:
         return shapes
 
 
-def drawing_beside(path: str | os.PathLike[str], model: CPOMDP) -> FileDrawing | None:
+def drawing_beside(path: str | os.PathLike[str], model: CPOMDP) -> Drawing | None:
     """The drawing of a model file, from the file that is called so beside it; None if there is none."""
     beside = os.path.splitext(os.fspath(path))[0] + ENDING
     return load_drawing(beside, model) if os.path.exists(beside) else None
 
 
-def load_drawing(path: str | os.PathLike[str], model: CPOMDP) -> FileDrawing:
+def load_drawing(path: str | os.PathLike[str], model: CPOMDP) -> Drawing:
     """The drawing of a model that a file describes; what is wrong with the file is told in one sentence."""
     try:
-        return _drawing(_read(path), model)
+        return drawn(model, partial(_drawing, _read(path)))
     except InputError as error:
         raise InputError(f"drawing {os.fspath(path)!r}: {error}") from None
 
@@ -102,11 +102,10 @@ def _drawing(given: dict[str, Any], model: CPOMDP) -> FileDrawing:
     states = given.get("states", {})
     if not isinstance(states, dict):
         raise InputError("states is no JSON object of shapes by label")
-    labels = [str(label) for label in untimed_labels(model)]
-    known = {*labels, *(() if model.base is None else map(str, model.base.states))}  # some are not met in time
+    labels = [str(label) for label in model.states]
     shown = []
     for key, shapes in states.items():
-        called = _called(key, labels, known)
+        called = _called(key, labels)
         own = _shapes(shapes if isinstance(shapes, list) else [shapes], f"state {key!r}")
         shown += [_Shown(key, shape, called) for shape in checked_shapes(own, f"state {key!r}")]
     scene = checked_shapes(_shapes(given.get("scene", []), "the scene"), "scene")
@@ -115,13 +114,13 @@ def _drawing(given: dict[str, Any], model: CPOMDP) -> FileDrawing:
     return drawing
 
 
-def _called(key: str, labels: list[str], known: set[str]) -> BoolArray:
+def _called(key: str, labels: list[str]) -> BoolArray:
     """The states that a key means, [S]."""
     pattern = re.compile(".*".join(map(re.escape, key.split("*"))), re.DOTALL)
-    meant = {label for label in known if pattern.fullmatch(label)}
-    if not meant:
-        raise InputError(f"no state of the model is called {key!r}{did_you_mean(key, sorted(known))}")
-    return np.array([label in meant for label in labels])
+    found = np.array([pattern.fullmatch(label) is not None for label in labels])
+    if not found.any():
+        raise InputError(f"no state of the model is called {key!r}{did_you_mean(key, labels)}")
+    return found
 
 
 def _shapes(given: Any, where: str) -> list[Shape]:
