@@ -46,9 +46,10 @@ LAYERS = {
     "bounds": ON_MODELS,
     "views.parts": set(),  # of labels, which it only reads
     "views.drawing": BASE | {"model"},  # shapes, of which problems make their maps
-    "views.grid": {"views.drawing"},
-    "views.drawing_file": BASE | {"views.drawing"},
-    "problems": BASE | {"model", "views.drawing"},
+    "views.untimed": {"model", "views.drawing"},
+    "views.grid": {"views.drawing", "views.untimed"},
+    "views.drawing_file": BASE | {"views.drawing", "views.untimed"},
+    "problems": BASE | {"model", "views.drawing", "views.untimed"},
     "policies": ON_POLICIES - {"policies"},
     "evaluation": ON_POLICIES,
     "simulation": ON_POLICIES,

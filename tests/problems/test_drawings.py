@@ -113,3 +113,14 @@ def test_problems_without_a_drawing_have_none_and_bad_hooks_are_named() -> None:
         problem = rc.problems.Problem("odd", "", tiger, drawing=hook)  # type: ignore[arg-type]  # that is the point
         with pytest.raises(ProblemError, match=complaint):
             problem.draw(problem.make())
+
+
+@pytest.mark.parametrize("name", ["crs-4-4", "tunnels", "cliff"])
+def test_a_horizon_changes_nothing_but_that_the_map_is_bare_after_it(name: str) -> None:
+    model, found = drawn(name)
+    short = model.with_horizon(2)
+    timed = rc.problems.get(name).draw(short)
+    assert timed is not None
+    assert list(timed.scene()) == list(found.scene())
+    assert list(timed.overlay(rc.beliefs.initial(short))) == list(found.overlay(rc.beliefs.initial(model)))
+    assert list(timed.overlay(rc.beliefs.Belief(np.array([short.n_states - 1]), np.ones(1)))) == []

@@ -87,6 +87,18 @@ def test_what_is_wrong_is_told_in_one_sentence(tmp_path: Path, given: Any, sente
     assert "\n" not in str(refused.value)
 
 
+def test_a_horizon_changes_no_labels(tmp_path: Path) -> None:
+    path, timed = written(tmp_path, DOORS), MODEL.with_horizon(4)
+    drawing, plain = load_drawing(path, timed), load_drawing(path, MODEL)
+    later = Belief(np.array([timed.states.index((label, 3)) for label in MODEL.states]), np.array([0.25, 0.75]))
+    assert drawing.overlay(later) == plain.overlay(Belief(np.array([0, 1]), np.array([0.25, 0.75])))
+    assert drawing.overlay(Belief(np.array([timed.n_states - 1]), np.array([1.0]))) == []
+    known = timed.with_initial_belief({"tiger-left": 1.0}).with_horizon(1)  # tiger-right is not met
+    assert load_drawing(path, known).overlay(rc.beliefs.initial(known))[0].strength == 1
+    with pytest.raises(InputError, match="called 'tiger-lft'; did you mean 'tiger-left'"):
+        load_drawing(written(tmp_path, changed("states", {"tiger-lft": []})), timed)
+
+
 def test_the_command_line_takes_the_drawing_beside_a_model_file(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +109,7 @@ def test_the_command_line_takes_the_drawing_beside_a_model_file(
     assert json.loads(run(*words)[1])["map"] is False
     written(tmp_path, DOORS)
     assert json.loads(run(*words)[1])["map"] is True
+    assert json.loads(run(*words, "-p", "horizon=4")[1])["map"] is True
     written(tmp_path, changed("height", -1))
     Path("run.png").unlink()
     code, out, told = run(*words)

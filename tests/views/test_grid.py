@@ -31,6 +31,13 @@ def test_problems_without_a_drawing_get_a_map(name: str) -> None:
     assert all(0 <= circle.x <= drawing.width and 0 <= circle.y <= drawing.height for circle in circles)
 
 
+def test_the_time_of_a_horizon_is_no_coordinate() -> None:
+    assert grid_drawing(corridor([0, 1, 2]).with_horizon(2)) is None
+    drawing = grid_drawing(corridor([(0, 0), (2, 1)]).with_horizon(5))
+    assert drawing is not None
+    assert (drawing.width, drawing.height) == (3.0, 2.0)
+
+
 def test_tuples_are_cells_and_y_goes_up() -> None:
     drawing = grid_drawing(corridor([(0, 0), (2, 1), (2, 1, "wet")]))
     assert drawing is not None

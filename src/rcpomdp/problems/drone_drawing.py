@@ -22,8 +22,7 @@ class DroneDrawing:
         names = {place_name(cell): cell for cell in product(range(1, WIDTH + 1), range(1, HEIGHT + 1))}
         # Of each state, where the drone is, and where the hiker is; neither once the run is over.
         self._places: list[tuple[Cell | None, str]] = []
-        for label in model.states:
-            state = label[0] if isinstance(label, tuple) else label  # a state at its time
+        for state in model.states:
             cell, _, hiker = str(state).partition(" ")
             self._places.append((names.get(cell), hiker))
 

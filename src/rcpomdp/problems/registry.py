@@ -121,11 +121,15 @@ class Problem:
         except (ImportError, AttributeError, ValueError) as error:
             raise ProblemError(f"problem {self.name!r} has no drawing {self.drawing!r}: {error}") from error
         from ..views.drawing import Drawing
+        from ..views.untimed import drawn
 
-        drawn = draw(model)
-        if not isinstance(drawn, Drawing):
-            raise ProblemError(f"problem {self.name!r} is drawn by {drawn!r}, which is no Drawing")
-        return drawn
+        def checked(model: CPOMDP) -> Drawing:
+            made = draw(model)
+            if not isinstance(made, Drawing):
+                raise ProblemError(f"problem {self.name!r} is drawn by {made!r}, which is no Drawing")
+            return made
+
+        return drawn(model, checked)
 
 
 def with_terms(model: CPOMDP, terms: Mapping[str, Any]) -> CPOMDP:

@@ -3,7 +3,7 @@
 The file is a JSON object: ``width`` and ``height``; ``scene``, a list of shapes that are always there; and ``states``,
 shapes by the states that show them. A shape names its kind and place, ``{"circle": [0.5, 0.5, 0.3], "role": "agent"}``,
 and whatever else the shapes of `drawing` have. A key of ``states`` is a label, in which ``*`` stands for any text; its
-shapes are as strong as it is likely that the state is called so.
+shapes are as strong as it is likely that the state is called so. Under a horizon the time is no part of the label.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._types import BoolArray
 from ..errors import InputError, did_you_mean
-from .drawing import Circle, Line, Rect, Shape, Text, check_drawing, checked_shapes
+from .drawing import Circle, Drawing, Line, Rect, Shape, Text, check_drawing, checked_shapes
+from .untimed import drawn
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -44,7 +46,7 @@ class _Shown(NamedTuple):
 class FileDrawing:
     """What a file draws of a model."""
 
-    def __init__(self, width: Any, height: Any, scene: list[Shape], shown: list[_Shown]) -> None:
+    def __init__(self, width: float, height: float, scene: list[Shape], shown: list[_Shown]) -> None:
         self.width, self.height = width, height
         self._scene, self._shown = scene, shown
 
@@ -62,16 +64,16 @@ class FileDrawing:
         return shapes
 
 
-def drawing_beside(path: str | os.PathLike[str], model: CPOMDP) -> FileDrawing | None:
+def drawing_beside(path: str | os.PathLike[str], model: CPOMDP) -> Drawing | None:
     """The drawing of a model file, from the file that is called so beside it; None if there is none."""
     beside = os.path.splitext(os.fspath(path))[0] + ENDING
     return load_drawing(beside, model) if os.path.exists(beside) else None
 
 
-def load_drawing(path: str | os.PathLike[str], model: CPOMDP) -> FileDrawing:
+def load_drawing(path: str | os.PathLike[str], model: CPOMDP) -> Drawing:
     """The drawing of a model that a file describes; what is wrong with the file is told in one sentence."""
     try:
-        return _drawing(_read(path), model)
+        return drawn(model, partial(_drawing, _read(path)))
     except InputError as error:
         raise InputError(f"drawing {os.fspath(path)!r}: {error}") from None
 

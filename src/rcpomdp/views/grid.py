@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from .drawing import Circle, Line, Rect, Shape, Text
+from .drawing import Circle, Drawing, Line, Rect, Shape, Text
+from .untimed import drawn
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -61,7 +62,7 @@ class GridDrawing:
         return float(cell[0] - self._left), float(self._top - cell[1])
 
 
-def grid_drawing(model: CPOMDP) -> GridDrawing | None:
+def grid_drawing(model: CPOMDP) -> Drawing | None:
     """The map of a model whose states name cells; None if some that has not ended names none, or it would be too wide.
 
     >>> import rcpomdp as rc
@@ -71,12 +72,16 @@ def grid_drawing(model: CPOMDP) -> GridDrawing | None:
     >>> grid_drawing(rc.problems.make("tiger")) is None
     True
     """
+    return drawn(model, _grid)
+
+
+def _grid(model: CPOMDP) -> GridDrawing | None:
     cells = [_cells(label) for label in model.states]
     ended = model.terminal
     if not any(cells) or any(not found and not ended[s] for s, found in enumerate(cells)):
         return None
-    drawn = GridDrawing(cells)
-    return drawn if max(drawn.width, drawn.height) <= _WIDEST else None
+    grid = GridDrawing(cells)
+    return grid if max(grid.width, grid.height) <= _WIDEST else None
 
 
 def _cells(label: Hashable) -> list[_Cell]:

@@ -132,6 +132,31 @@ def test_a_policy_of_ones_own_is_explained_too() -> None:
     assert told.belief.probabilities == pytest.approx([0.85**2 / (0.85**2 + 0.15**2), 0.15**2 / (0.85**2 + 0.15**2)])
 
 
+def test_a_bound_is_not_told_as_a_value() -> None:
+    """What is not explored to the end has no known total: without a discount none at all, with one a range."""
+
+    class Counting:  # never in the same state again
+        def initial(self, rng):
+            return 0
+
+        def action(self, state):
+            return 0
+
+        def update(self, state, observation):
+            return state + 1
+
+    tiger = rc.problems.make("tiger")
+    battery = rc.explain(Counting(), tiger.with_cost_discount(1))
+    ((low, high),) = battery.summary()["cost_to_come"]
+    assert (low > 0, high) == (True, float("inf"))
+    assert f"; cost at least {low:.6g}, with 3 left" in str(battery)
+    ((low, high),) = (told := rc.explain(Counting(), tiger)).summary()["cost_to_come"]
+    assert low < high
+    assert f"; cost between {low:.6g} and {high:.6g}, with 3 left" in str(told)
+    endless = rc.explain(rc.policies.blind(tiger, "listen"), tiger.with_cost_discount(1))  # exact: no bound
+    assert "; cost inf, with 3 left" in str(endless)
+
+
 @pytest.mark.parametrize(
     ("history", "draw", "sentence"),
     [

@@ -317,4 +317,10 @@ def _keeps(risk: Risk, node: int, left: FloatArray) -> bool | None:
 
 def _between(low: float, high: float, *, unit: float = 1.0) -> str:
     """A number, or a range if the two differ by more than rounding: relative to the larger of their size and `unit`."""
-    return f"{low:.6g}" if high - low <= RELATIVE * max(unit, abs(high)) else f"between {low:.6g} and {high:.6g}"
+    if low < high == np.inf:
+        return f"at least {low:.6g}"
+    return (
+        f"{low:.6g}"
+        if low == high or high - low <= RELATIVE * max(unit, abs(high))
+        else f"between {low:.6g} and {high:.6g}"
+    )
