@@ -46,3 +46,18 @@ def test_no_policy_on_average_is_left_to_the_search_to_prove(endless_tiger: rc.C
     found = rc.solve(endless_tiger.with_costs({"time": lambda s, a: 1.0}, budget=1.0), "arcs", time_limit=5.0)
     assert found.status == "infeasible"
     assert found.needed is not None
+
+
+def test_numbers_too_large_for_linear_programs_are_left_to_the_search() -> None:
+    large = rc.CPOMDP(
+        transition=np.eye(1)[None],
+        observation=np.ones((1, 1, 1)),
+        reward=np.array([[1e150]]),
+        cost=np.ones((1, 1, 1)),
+        initial_belief=np.ones(1),
+        discount=0.5,
+        budget=3.0,
+    )
+    with pytest.raises(rc.InputError):
+        rc.solve(large, "cgcp")
+    assert rc.solve(large, "arcs", time_limit=5.0).status == "optimal"

@@ -189,9 +189,10 @@ def _in_expectation(model: CPOMDP, effort: Effort) -> float:
         return np.inf
     with effort.clock.stopped():
         unconstrained.load_kernels()
-    found = cgcp(
-        model, epsilon=effort.epsilon, time_limit=_LOOK * limit, memory_limit=effort.memory_limit, seed=effort.seed
-    )
+    try:
+        found = cgcp(model, epsilon=effort.epsilon, time_limit=_LOOK * limit, memory_limit=effort.memory_limit)
+    except InputError:  # its numbers are too large for linear programs
+        return np.inf
     if found.status == INTERRUPTED:
         raise KeyboardInterrupt
     return np.inf if found.status == INFEASIBLE else found.upper
