@@ -60,4 +60,4 @@ def test_numbers_too_large_for_linear_programs_are_left_to_the_search() -> None:
     )
     with pytest.raises(rc.InputError):
         rc.solve(large, "cgcp")
-    assert rc.solve(large, "arcs", time_limit=5.0).status == "optimal"
+    assert rc.solve(large, "arcs", time_limit=5.0).lower == pytest.approx(2e150)
