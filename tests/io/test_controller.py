@@ -145,3 +145,4 @@ def test_the_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -
     code, printed, err = run("export", path)
     assert (code, printed) == (2, "")
     assert "only controllers can be exported, not AlphaPolicy" in err
+    assert "run it in Python by rc.load_policy" in err

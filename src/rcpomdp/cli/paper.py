@@ -20,7 +20,7 @@ def _paper(
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; stdout unless given.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say of each number of the paper whether the runs of a store reproduce it, explain it, or leave it open."""
+    """Say of each number of the paper what the runs of a store make of it: reproduced, explained, open, or not run."""
     from ..experiments.report import formats, verdicts
     from ..experiments.report.selection import select
 

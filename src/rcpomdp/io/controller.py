@@ -101,8 +101,8 @@ def controller_c(policy: Policy[Any], model: CPOMDP) -> str:
 def _checked(policy: Policy[Any], model: CPOMDP) -> ControllerPolicy:
     if not isinstance(policy, ControllerPolicy):
         raise PolicyError(
-            f"only controllers can be exported, not {type(policy).__name__}: a policy that needs beliefs or lots would "
-            "need the model, too"
+            f"only controllers can be exported, not {type(policy).__name__}, which would need the model, too: run it "
+            "in Python by rc.load_policy, or solve a smaller or less noisy model, for which solvers give controllers"
         )
     policy.batches([], model)  # refuses a controller of another model
     return policy

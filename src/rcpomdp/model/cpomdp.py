@@ -182,7 +182,8 @@ class CPOMDP:
         ----------
         transition : ``(s, a) -> {s': probability}``
         observation : ``(a, s') -> {o: probability}``
-        reward : a function of ``(s, a)``, ``(s, a, s')`` or ``(s, a, s', o)``
+        reward : a function of ``(s, a)``, ``(s, a, s')`` or ``(s, a, s', o)``; the model keeps the mean over what may
+            follow, ``R(s, a)``, which is what simulated runs earn in a step
         cost : likewise; several costs are a list of functions, or one function that returns a sequence
         initial : ``{s: probability}``; uniform over the states that are not terminal unless given
         terminal : states where the process has ended, or a predicate: ``transition``, ``reward`` and ``cost``

@@ -9,7 +9,7 @@ import pytest
 
 from made_records import cell, record
 from rcpomdp.experiments.report import formats, paper, verdicts
-from rcpomdp.experiments.report.verdicts import EXPLAINED, OPEN, REPRODUCED, Number
+from rcpomdp.experiments.report.verdicts import EXPLAINED, NOT_RUN, OPEN, REPRODUCED, Number
 from rcpomdp.experiments.run.record import Record
 from record_json import changed, real
 
@@ -87,9 +87,28 @@ def test_runs_are_called_by_what_is_changed() -> None:
     ]
 
 
-def test_what_was_not_run_is_open() -> None:
+def test_what_was_not_run_is_not_open() -> None:
     found = number([made("CGCP", 10.434)], algorithm="ARCS")
-    assert (found.verdict, found.runs, found.told, found.ours) == (OPEN, (), None, None)
+    assert (found.verdict, found.runs, found.told, found.ours) == (NOT_RUN, (), None, None)
+    assert verdicts.counts(verdicts.numbers([])) == {REPRODUCED: 0, EXPLAINED: 0, OPEN: 0, NOT_RUN: 202}
+
+
+def test_a_row_is_whole_if_one_run_meets_all_of_it() -> None:
+    """The paper has 0.512, 10.434 and 0.512 for CGCP; two runs that meet a part each do not meet the row."""
+    cost = np.where(np.arange(1000) < 512, 1.0, 0.0)[:, None]
+    whole = changed(made("CGCP", 10.434, overspent=512), {}, run_cost=cost)
+    rate_alone = made("CGCP", 12.2, overspent=512)
+    rest = changed(made("CGCP, as published", 10.434), {}, run_cost=cost)
+    half_budget = changed(made("CGCP", 10.434, overspent=512, budget=[0.5]), {}, run_cost=cost)
+
+    def rows(records: list[Record]) -> tuple[int, int]:
+        return verdicts.whole_rows(n for n in verdicts.numbers(records) if n.table == "extended")
+
+    assert rows([whole]) == (1, 53)
+    parts = [rate_alone, rest]
+    assert {number(parts, quantity=q).verdict for q in ("violation rate", "reward", "cost")} == {REPRODUCED}
+    assert rows(parts) == (0, 53)
+    assert rows([half_budget]) == (0, 53)  # which explains, and does not reproduce
 
 
 def test_a_failed_cell_proves_nothing() -> None:
@@ -153,6 +172,10 @@ def test_the_tables_of_it_count_what_they_show() -> None:
     shown = formats.markdown(verdicts.table(found))
     assert shown.count("| reproduced |") == verdicts.counts(found)[REPRODUCED] > 0
     assert shown.count("| open |") == verdicts.counts(found)[OPEN]
-    total = formats.markdown(verdicts.summary(found)).splitlines()[-1]
-    assert total == f"| all | {' | '.join(map(str, verdicts.counts(found).values()))} | {len(found)} |"
-    assert verdicts.data(found)["counts"] == verdicts.counts(found)
+    assert shown.count("| not run |") == verdicts.counts(found)[NOT_RUN] > 0
+    (total,) = (line for line in formats.markdown(verdicts.summary(found)).splitlines() if line.startswith("| all"))
+    expected = *verdicts.counts(found).values(), len(found), *verdicts.whole_rows(found)
+    assert total == f"| all | {' | '.join(map(str, expected))} |"
+    data = verdicts.data(found)
+    assert data["counts"] == verdicts.counts(found)
+    assert (data["whole_rows"], data["rows"]) == verdicts.whole_rows(found)

@@ -1,9 +1,10 @@
-"""Each number of the paper beside the runs that repeat it: reproduced, explained, or open.
+"""Each number of the paper beside the runs that repeat it: reproduced, explained, open, or not run.
 
 A number is *reproduced* if a run of what the paper says, by our solver or by one set as the paper's is, is within two
 standard errors of it (`comparison`). It is *explained* if only a run with something else in place of what the paper
 says is: another budget, another map (`paper.cause`); and if that run is as near to most numbers of the paper's row, for
-one of several may be met by chance. Else it is *open*. What was not run explains nothing.
+one of several may be met by chance. Else it is *open*; and *not run* if no run repeats it. A row of the paper is
+*whole* if one and the same run of what the paper says is near to all of its numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .summaries import Row, groups
 from .tables import NOTHING, Column, Entry, Table, estimate_text, signed
 from .tunnel_paths import ends, paths_of
 
-REPRODUCED, EXPLAINED, OPEN = VERDICTS = ("reproduced", "explained", "open")
+REPRODUCED, EXPLAINED, OPEN, NOT_RUN = VERDICTS = ("reproduced", "explained", "open", "not run")
 WITHIN = 2.0  # standard errors
 OURS = "ours"
 _TITLES = {paper.EXTENDED: "extended table", paper.MAIN: "Table 1", paper.UNCONSTRAINED: "Table 2", "figure": "figure"}
@@ -38,6 +39,7 @@ class Run(NamedTuple):
     how: str  # "ours", "as published", or what it has in place of what the paper says
     cause: str
     fits: bool  # near to more than half of the numbers of the paper's row
+    whole: bool  # near to all of them
 
     @property
     def near(self) -> bool:
@@ -66,7 +68,7 @@ class Number:
     @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
-        return min((run.verdict for run in self.runs), key=VERDICTS.index, default=OPEN)
+        return min((run.verdict for run in self.runs), key=VERDICTS.index, default=NOT_RUN)
 
     @property
     def told(self) -> Run | None:
@@ -92,6 +94,15 @@ def counts(found: Iterable[Number]) -> dict[str, int]:
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
 
 
+def whole_rows(found: Iterable[Number]) -> tuple[int, int]:
+    """How many rows of the paper one run of what it says repeats in all numbers, and how many rows there are."""
+    rows: dict[tuple[str, str, str], bool] = {}
+    for number in found:
+        row = number.table, number.problem, number.algorithm
+        rows[row] = rows.get(row, False) or any(run.whole and not run.cause for run in number.runs)
+    return sum(rows.values()), len(rows)
+
+
 def table(found: Sequence[Number]) -> Table:
     """One line a number."""
     columns = (
@@ -114,32 +125,39 @@ def table(found: Sequence[Number]) -> Table:
         f"{len(found)} numbers: " + ", ".join(f"{n} {verdict}" for verdict, n in total.items()) + ".",
         "Reproduced: a run of what the paper says, ours or as published, is within two standard errors of both "
         "together, the paper's rounding included. Explained: only a run with something else in its place is, and it is "
-        "as near to most numbers of the row. Where the paper prints no standard error it is taken to have ours.",
+        "as near to most numbers of the row. Open: no run is. Not run: no run repeats it. Where the paper prints no "
+        "standard error it is taken to have ours.",
     )
     return Table("", columns, tuple(blocks), notes, ())
 
 
 def summary(found: Sequence[Number]) -> Table:
-    """How many numbers of each table have each verdict."""
+    """How many numbers of each table have each verdict, and how many of its rows are whole."""
     columns = (
         Column("Table", number=False),
         *(Column(verdict.capitalize()) for verdict in VERDICTS),
         Column("Numbers"),
+        Column("Whole rows"),
+        Column("Rows"),
     )
     names = list(dict.fromkeys(number.table for number in found))
     lines = [(_TITLES[name], [number for number in found if number.table == name]) for name in names]
     lines.append(("all", list(found)))
     block = tuple(
-        tuple(Entry(text) for text in (name, *(str(n) for n in counts(own).values()), str(len(own))))
+        (Entry(name), *(Entry(str(n)) for n in (*counts(own).values(), len(own), *whole_rows(own))))
         for name, own in lines
     )
-    return Table("", columns, (block,), (), ())
+    note = "Whole rows: one and the same run of what the paper says is near to all numbers of the row."
+    return Table("", columns, (block,), (note,), ())
 
 
 def data(found: Sequence[Number]) -> dict[str, Any]:
     """Counts and numbers as plain values."""
+    whole, rows = whole_rows(found)
     return {
         "counts": counts(found),
+        "whole_rows": whole,
+        "rows": rows,
         "numbers": [
             {
                 "table": number.table,
@@ -210,7 +228,8 @@ def _enter(
     near = sum(distance is not None and abs(distance) <= WITHIN for distance in distances)
     for runs, value, distance in zip(found.values(), values, distances, strict=True):
         if value is not None and distance is not None:
-            runs.append(Run(value, distance, how, paper.cause(row.cell), 2 * near > len(distances)))
+            fits, whole = 2 * near > len(distances), near == len(distances)
+            runs.append(Run(value, distance, how, paper.cause(row.cell), fits, whole))
 
 
 def _is_of(row: Row, printed: PaperRow) -> bool:
@@ -256,7 +275,7 @@ def _line(number: Number) -> tuple[Entry, ...]:
             number.text,
             estimate_text(ours.value) if ours else NOTHING,
             estimate_text(told.value) if told else NOTHING,
-            told.how if told else "not run",
+            told.how if told else NOTHING,
             signed(told.distance, 1) if told else NOTHING,
             number.verdict,
         )
