@@ -299,7 +299,10 @@ def test_a_proof_does_not_take_the_place_of_the_policy(run: Callable[..., Any], 
     assert "is no name of a proof file; save the proof as .rcproof" in done.err
 
 
-def test_a_proof_that_is_not_written_is_told(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_proof_that_is_not_written_is_told(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rcpomdp.solvers.clock._GRACE", 0.0)  # nothing is set up in no time
     proof = tmp_path / "bound.rcproof"
     done = run("solve", "tiger", "--time-limit", "1e-9", "--proof", str(proof))
     assert done.code == 4
