@@ -267,7 +267,7 @@ def test_a_policy_without_a_file_form_leaves_the_old_file_alone(saved: Path) -> 
         def update(self, state: int, observation: int) -> int:
             return 0
 
-    with pytest.raises(rc.PolicyError, match="^a policy of type Own cannot be saved$"):
+    with pytest.raises(rc.PolicyError, match="^a policy of type Own cannot be saved; make a controller"):
         rc.save_policy(saved, Own(), MODEL)
     assert saved.read_bytes() == before
 

@@ -46,7 +46,7 @@ def test_a_budget_of_just_what_is_needed_is_one_of_nothing(discount: float) -> N
 
 def test_results_are_told_of_the_model_itself() -> None:
     model = two_ways([130.0, 190.0])
-    result = rc.solve(model, "arcs", time_limit=5, progress=stop_after(50))
+    result = rc.solve(model, "arcs", time_limit=AMPLE, progress=stop_after(50))
     assert result.admissible
     assert 100 <= result.sure_cost[0] <= 130 * (1 + 1e-9)
     assert (result.cost >= 100 * (1 - 1e-9)).all()

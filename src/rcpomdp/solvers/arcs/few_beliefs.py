@@ -50,6 +50,7 @@ _SETTLED = 0.25  # share of the gap that further sweeps must promise
 _NODES = 4096  # of a controller, to begin with
 _EXACT = 1e-13  # relative change of a policy's totals in a sweep that is none
 _MOST_CELLS = 10_000_000  # beliefs times levels up to which finer levels are worth it
+_MOST_EXPECTED = 20_000_000  # the same times multipliers, up to which bounds start from budgets in expectation
 _SHARE = 0.5  # of a time limit
 _ADDED_UP = 1e-10  # share of a budget that rounding may add up to where nothing is discounted
 _LEAST_SHARE = 1e-6  # of such a budget that a step costs; levels are too coarse for less
@@ -125,7 +126,7 @@ class FewBeliefs:
         self._lay_out()
         above, below = _between(grid, self.grid)
         kernels.refine(bounds, self.bounds, above, below)
-        if self._expected is not None:
+        if self._expected is not None and len(self._expected.multiplier) * self.bounds.upper.size <= _MOST_EXPECTED:
             np.minimum(self.bounds.upper, self._expected.at(self.grid), out=self.bounds.upper)
         return True
 
