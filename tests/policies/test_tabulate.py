@@ -118,8 +118,27 @@ def test_a_key_that_leaves_something_out_is_refused() -> None:
             return (state + 1) % 3
 
     assert len(rc.policies.tabulate(Twice(), model).actions) == 3
-    with pytest.raises(rc.PolicyError, match="takes other actions in states that have the same key"):
+    with pytest.raises(rc.PolicyError, match="takes other actions in states with one key"):
         rc.policies.tabulate(Twice(), model, key=lambda state: state % 2)
+
+
+def test_a_key_whose_states_part_later_is_refused() -> None:
+    model, actions = rc.problems.make("tiger"), (0, 1, 0, 0, 0, 2)
+
+    class Round:
+        def initial(self, rng):
+            return 0
+
+        def action(self, state):
+            return actions[state]
+
+        def update(self, state, observation):
+            return (state + 1) % 6
+
+    assert len(tabulate(Round(), model).actions) == 6
+    for key in (lambda state: state % 2, lambda state: actions[state]):
+        with pytest.raises(PolicyError, match="states with one key"):
+            tabulate(Round(), model, key=key)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ def budgets(given: list[str]) -> list[float] | dict[str, float]:
         except ValueError:
             raise InputError(f"budget {word!r} is not a number, or NAME=NUMBER") from None
     if all(name for name, _ in parsed):
+        if len(dict(parsed)) < len(parsed):
+            raise InputError("a budget is given twice")
         return dict(parsed)
     if any(name for name, _ in parsed):
         raise InputError("give a name to every budget, or to none")

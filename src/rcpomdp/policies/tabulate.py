@@ -18,6 +18,8 @@ from ..model import CPOMDP
 from .base import Policy, check_policy
 from .controller import ControllerPolicy
 
+_LOOKED_AT = 8  # states with one key
+_KEY = "it draws at random, or its key leaves something out"
 _DRAWS = 8  # starts that are compared, to find a policy that draws at random
 
 
@@ -30,7 +32,8 @@ def tabulate(
     ----------
     policy : takes the same action whenever it is in the same state, and draws nothing at random
     max_states : how many states of it may be reachable; more are refused
-    key : from a state to what tells it from others; the state itself unless given, which must be hashable then
+    key : from a state to what tells it from others; the state itself unless given, which must be hashable then. States
+        with one key must take the same actions now and later: that is looked at for the first few of them
 
     >>> import rcpomdp as rc
     >>> model = rc.problems.make("tiger")
@@ -57,13 +60,20 @@ def _itself(state: Any) -> Hashable:
     return state  # type: ignore[no-any-return]  # it has a hash
 
 
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # arrays
+        return bool(np.array_equal(one, other))
+
+
 class _Walk:
     """States in the order found, each with the model's states that it can meet."""
 
     def __init__(self, policy: Policy[Any], model: CPOMDP, max_states: int, key: Callable[[Any], Hashable]) -> None:
         self.policy, self.model, self.max_states, self.key = policy, model, max_states, key
         self.number: dict[Hashable, int] = {}
-        self.states: list[Any] = []
+        self.states: list[list[Any]] = []  # the first few that have each key
         self.actions: list[int] = []
         self.successors: list[list[int]] = []
         self.met: list[BoolArray] = []  # [S] each
@@ -82,7 +92,7 @@ class _Walk:
 
     def _follow(self, node: int) -> None:
         """Go to whatever can follow a state, as it meets the model's states now."""
-        action = self.actions[node]
+        action, states = self.actions[node], self.states[node]
         here = self.met[node] & self.goes_on
         arrives = (self.model.transition[action].T @ here.astype(np.float64)) > 0
         seen = self.model.observation[action][np.flatnonzero(arrives)].tocsc()
@@ -92,7 +102,10 @@ class _Walk:
             rows = slice(seen.indptr[o], seen.indptr[o + 1])
             met[places[seen.indices[rows][seen.data[rows] > 0]]] = True
             if (met & self.goes_on).any():  # else the run is over, and whichever state follows is never asked
-                self.successors[node][o] = self._meet(self.policy.update(self.states[node], o), met)
+                after = {self._meet(self.policy.update(state, o), met) for state in list(states)}
+                if len(after) > 1:
+                    raise PolicyError(f"states with one key are followed by others after observation {o}: {_KEY}")
+                self.successors[node][o] = after.pop()
 
     def _meet(self, state: Any, met: BoolArray) -> int:
         """The number of a state, which can meet these states of the model, too."""
@@ -103,17 +116,18 @@ class _Walk:
                     f"the policy has more than {self.max_states:,} reachable states; max_states= allows more, if they "
                     "are finitely many"
                 )
-            self.states.append(state)
+            self.states.append([state])
             self.actions.append(self._action(state))
             self.successors.append([node] * self.model.n_observations)
             self.met.append(met)
             self.open.append(node)
-        elif self._action(state) != self.actions[node]:
-            raise PolicyError(
-                f"the policy takes other actions in states that have the same key, such as {state!r}: it draws at "
-                "random, or its key leaves something out"
-            )
-        elif (met & ~self.met[node]).any():
+            return node
+        if self._action(state) != self.actions[node]:
+            raise PolicyError(f"the policy takes other actions in states with one key, such as {state!r}: {_KEY}")
+        is_other = len(self.states[node]) < _LOOKED_AT and not any(_same(state, one) for one in self.states[node])
+        if is_other:
+            self.states[node].append(state)
+        if is_other or (met & ~self.met[node]).any():
             self.met[node] = self.met[node] | met
             self.open.append(node)
         return node
