@@ -30,7 +30,7 @@ from .policies import (
     RandomPolicy,
     StochasticControllerPolicy,
 )
-from .policies.base import TO_TABULATE
+from .policies.base import TO_TABULATE, check_policy
 from .policies.plan_set import PlanSetState
 from .views import notebook
 
@@ -70,6 +70,7 @@ def evaluate(
     >>> rc.evaluate(model, rc.policies.blind(model, "tunnel-A"))
     Evaluation(reward=6.0, cost=array([2.5]), error=...)
     """
+    check_policy(policy)
     model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     deadline = np.inf if time_limit is None else time.perf_counter() + time_limit

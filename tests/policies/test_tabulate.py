@@ -143,8 +143,15 @@ def test_a_key_whose_states_part_later_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "call",
-    [rc.simulate, rc.verify, lambda model, policy: rc.policies.tabulate(policy, model)],
-    ids=["run", "verify", "table"],
+    [
+        rc.simulate,
+        rc.verify,
+        rc.evaluate,
+        lambda model, policy: tabulate(policy, model),
+        lambda model, policy: rc.explain(policy, model),
+        lambda model, policy: rc.save_policy("none.rcp", policy, model),
+    ],
+    ids=["run", "verify", "evaluate", "table", "explain", "save"],
 )
 def test_what_is_no_policy_is_told_from_one(call) -> None:
     model = rc.problems.make("ce")

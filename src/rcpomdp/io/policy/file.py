@@ -20,6 +20,7 @@ from ..._types import AnyArray
 from ...errors import PolicyError
 from ...model import CPOMDP
 from ...policies import Policy
+from ...policies.base import check_policy
 from ..model_file import is_model_file
 from .archive import FORMAT, FORMAT_VERSION, Arrays, encoded, opened, write_archive
 from .foreign import is_foreign, read_policy
@@ -44,6 +45,7 @@ def save_policy(
         which the model can be built again; what the model remembers of itself unless given
     """
     check_ending(path)
+    check_policy(policy)
     recipe = _remembered(model) if problem is None else _recipe(problem)
     try:
         header, arrays = _header_of(policy, model, claims, recipe)

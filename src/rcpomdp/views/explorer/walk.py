@@ -25,6 +25,7 @@ from ...evaluation import controller_values, solved, undiscounted
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ...policies import ControllerPolicy, MixturePolicy, Policy
+from ...policies.base import check_policy
 
 ENDED = -1  # in place of an action: the process has surely ended
 NOT_EXPLORED = -1  # in place of a node
@@ -83,6 +84,7 @@ def starts(model: CPOMDP, policy: Policy[Any], seed: int = 0) -> list[Start]:
 
     A policy that asks the generator for numbers is randomised: all its lots follow from them.
     """
+    check_policy(policy)
     b = beliefs.initial(model)
     begin = []
     for w, part in components(policy):
