@@ -205,7 +205,8 @@ def _of_figure(rows: Sequence[Row]) -> Iterator[Number]:
         texts = {f"share in tunnel {'ABC'[tunnel - 1]}": (tunnel, text) for tunnel, text in own.items()}
         found: dict[str, list[Run]] = {name: [] for name in texts}
         for r in rows:
-            if r.cell.algorithm == algorithm and r.cell.problem == "tunnels" and r.records[0].paths.size:
+            in_figure = r.cell.problem == "tunnels" and float(r.cell.budget[0]) == 1
+            if in_figure and r.cell.algorithm == algorithm and r.records[0].paths.size:
                 shares = ends(paths_of(r))
                 values = [Estimate(p := shares[t], math.sqrt(p * (1 - p) / r.runs)) for t, _ in texts.values()]
                 distances = [
