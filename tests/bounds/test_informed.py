@@ -20,9 +20,9 @@ from rcpomdp.bounds.informed import (
     no_levels,
     tib_over_levels,
 )
-from rcpomdp.bounds.one_step import one_step_beliefs
+from rcpomdp.bounds.one_step import OneStep, later_beliefs, one_step_beliefs
 from reference import dense, tolerance
-from strategies import cpomdps, lively_models
+from strategies import Dense, cpomdps, lively_models
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=25)
 VALUES = (0.0, 0.2, 0.31, 0.5, 0.9, 1.0, 2.0, 3.3, 10.0)
@@ -47,7 +47,7 @@ def solve(case: Case, effort: Effort | None = None) -> tuple[np.ndarray, np.ndar
     args = (model, case.gain, case.levels)
     value = mdp_over_levels(*args, effort)
     vectors = fib_over_levels(*args, effort, value)
-    return value, vectors, tib_over_levels(*args, case.one_step, effort, vectors, every=True)
+    return value, vectors, tib_over_levels(*args, [case.one_step], effort, vectors, every=True)
 
 
 def assert_at_least(high: np.ndarray, low: np.ndarray, by: float) -> None:
@@ -102,7 +102,7 @@ def test_every_early_stop_is_a_bound(case: Case) -> None:
     by = tolerance(case.dense, case.gain)
     for sweeps in range(5):
         early = solve(case, Effort(sweeps))
-        for high, low in zip((early[0], early[1], *early[2]), (settled[0], settled[1], *settled[2]), strict=True):
+        for high, low in zip((*early[:2], *early[2][:2]), (*settled[:2], *settled[2][:2]), strict=True):
             # Bounds that stop at different places differ by the tolerance; none may lie below the fixed point.
             assert_at_least(high, low, by + 1e-4 * max(1.0, float(np.abs(case.gain).max())))
 
@@ -118,7 +118,7 @@ def test_a_deadline_leaves_bounds(case: Case, looks: int) -> None:
     settled = solve(case)
     left = looks
     early = solve(case, Effort(deadline=soon))
-    for high, low in zip((early[0], early[1], *early[2]), (settled[0], settled[1], *settled[2]), strict=True):
+    for high, low in zip((*early[:2], *early[2][:2]), (*settled[:2], *settled[2][:2]), strict=True):
         assert_at_least(high, low, 1e-4 * max(1.0, float(np.abs(case.gain).max())))
 
 
@@ -155,6 +155,58 @@ def test_no_admissible_policy_gains_more(case: Case) -> None:
             (b[b > 0] @ vectors[level][b > 0]).max(),
         ):
             assert upper >= least - 1e-9
+
+
+def delays(case: Case, most: int) -> list[OneStep]:
+    """The steps of a delay."""
+    steps = [case.one_step]
+    while len(steps) < most:
+        later = later_beliefs(steps[-1], case.dense.model.n_actions)
+        assert later is not None
+        steps.append(later)
+    return steps
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(cases(discounts=(0.5,)))
+def test_no_admissible_policy_gains_more_however_late_the_state_is_known(case: Case) -> None:
+    horizon, gamma = 4, case.dense.model.discount
+    tail = gamma**horizon * float(np.abs(case.gain).max()) / (1 - gamma)
+    args, b, steps = (case.dense.model, case.gain, case.levels), case.dense.model.initial_belief, delays(case, 3)
+    bounds = [tib_over_levels(*args, steps[:delay]) for delay in (1, 2, 3)]
+    for level, d in enumerate(case.levels.values):
+        least = best_within(case, b, d, horizon) - tail
+        roots = [bound.root(steps[bound.delay - 1])[level] for bound in bounds]
+        corners = [(b[b > 0] @ bound.corner[level][b > 0]).max() for bound in bounds]
+        assert min(*roots, *corners) >= least - 1e-9
+        for found in (roots, corners):  # and waiting longer never makes a bound worse
+            assert_at_least(np.array(found[:-1]), np.array(found[1:]), 1e-12 * max(1.0, float(np.abs(case.gain).max())))
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(cpomdps(max_states=4, max_actions=3, max_observations=3, n_costs=1, discounts=(0.9,)))
+def test_a_state_that_is_known_when_all_is_over_tells_nothing(case: Dense) -> None:
+    """With a horizon of 2, a bound that waits for 2 steps is the optimum itself."""
+    plain = ordered(case, np.array([np.inf]), 0.0)
+    ending = ordered(dense(case.model.with_horizon(2)), np.array([np.inf]), 0.0)
+    steps = delays(ending, 2)
+    bound = tib_over_levels(ending.dense.model, ending.gain, ending.levels, steps)
+    expected = best_within(plain, plain.dense.model.initial_belief, np.inf, 2)
+    assert float(bound.root(steps[-1])[0]) == pytest.approx(expected, abs=1e-9 * max(1.0, float(np.abs(case.R).max())))
+
+
+@SETTINGS
+@given(cases())
+def test_finer_levels_may_start_from_coarser_ones(case: Case) -> None:
+    model, values = case.dense.model, case.levels.values
+    fine = np.unique(np.concatenate([values, 0.7 * values[np.isfinite(values)]]))
+    finer = ordered(case.dense, fine, 0.0)
+    coarse = tib_over_levels(model, finer.gain, case.levels, [case.one_step])
+    start = coarse.corner[np.searchsorted(values, fine)]
+    found = tib_over_levels(model, finer.gain, finer.levels, [finer.one_step], start=start)
+    direct = tib_over_levels(model, finer.gain, finer.levels, [finer.one_step])
+    by = 1e-4 * max(1.0, float(np.abs(case.gain).max()))
+    np.testing.assert_allclose(found.root(finer.one_step), direct.root(finer.one_step), atol=by)
 
 
 @SETTINGS
@@ -207,7 +259,7 @@ def test_known_values_without_levels(name: str, expected: float) -> None:
     model = rc.problems.make(name)
     one_step = one_step_beliefs(model, np.zeros(model.n_states, dtype=np.int32))
     assert one_step is not None
-    bound = tib_over_levels(model, model.reward, no_levels(model), one_step)
+    bound = tib_over_levels(model, model.reward, no_levels(model), [one_step])
     assert float(bound.root(one_step)[0]) == pytest.approx(expected, rel=1e-5)
 
 
@@ -219,7 +271,7 @@ def test_known_values_over_levels() -> None:
     case = ordered(dense(model), np.array([*finite, np.inf]), price=4.0)
     args, at = (case.dense.model, case.gain, case.levels), finite.index(3.0)
     vectors = fib_over_levels(*args)
-    bound = tib_over_levels(*args, case.one_step, start=vectors)
+    bound = tib_over_levels(*args, [case.one_step], start=vectors)
     b = case.dense.model.initial_belief
     assert (b[b > 0] @ vectors[at][b > 0]).max() + 12 == pytest.approx(44.2508, rel=1e-5)
     assert bound.root(case.one_step)[at] + 12 == pytest.approx(41.7596, rel=1e-5)

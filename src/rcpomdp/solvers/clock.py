@@ -76,6 +76,10 @@ class Clock:
         """True if so much of the time limit is used."""
         return self.time_limit is not None and self.elapsed > share * self.time_limit
 
+    def share_left(self, share: float) -> float:
+        """Seconds until so much of the time limit is used; inf if there is no limit."""
+        return np.inf if self.time_limit is None else share * self.time_limit - self.elapsed
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Let the clock stand still for what is not to be counted: kernels that are compiled."""

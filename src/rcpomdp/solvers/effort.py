@@ -19,6 +19,7 @@ class Effort(NamedTuple):
     seed: int = 0
     progress: Callable[[TracePoint], None] | None = None
     ceiling: float = math.inf  # what is known to be an upper bound before
+    proves: bool = False  # whether the upper bound is to rest on what a proof can hold
 
     def first(self, point: TracePoint) -> TracePoint:
         """The first point of a trace, with the upper bound that is known before."""

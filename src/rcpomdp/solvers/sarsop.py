@@ -39,6 +39,7 @@ from .proofs.write import check_provable, with_proof
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_model
 
+_SETUP = 0.35  # share of the time limit for informed bounds of noisy models
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
 
@@ -93,7 +94,7 @@ def sarsop(
     if proof:
         check_provable(model)
     clock = Clock(time_limit).watch()
-    graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock)
+    graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock, proof)
     clock.ready()
     trace = [_point(graph_search, goal, 0.0)]
     try:
@@ -129,13 +130,20 @@ def _graph_search(
     memory_limit: float,
     warm_start: BeliefGraphSearch | None,
     clock: Clock,
+    proves: bool,
 ) -> BeliefGraphSearch | PointBasedSearch:
     """The search that suits the model, or the one to start from."""
     if warm_start is None and switches is None and may_be_noisy(model):
         with clock.stopped():
             point_based.load_kernels()
         if is_noisy(model):
-            return PointBasedSearch(model, objective, memory_limit=memory_limit, over=lambda: clock.over)
+            return PointBasedSearch(
+                model,
+                objective,
+                memory_limit=memory_limit,
+                over=lambda: clock.over,
+                delay_seconds=0.0 if proves else clock.share_left(_SETUP),
+            )
     with clock.stopped():
         load_kernels()
     if warm_start is None:

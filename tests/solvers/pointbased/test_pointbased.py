@@ -27,20 +27,22 @@ from strategies import Dense, lively_models
 WORK = 150_000
 N_MODELS = 150
 VARIANTS = {
-    "as it is": PointBasedSwitches(),
-    "fast informed bound": PointBasedSwitches(informed="fib"),
-    "bound of the MDP": PointBasedSwitches(informed="mdp", informed_levels=False),
-    "no chance": PointBasedSwitches(sampled=0),
-    "one class": PointBasedSwitches(classes=False),
-    "all actions": PointBasedSwitches(lazy_actions=False),
-    "few tests": PointBasedSwitches(most_tests=2),
+    "as it is": PointBasedSwitches(delay=3),
+    "known one step late": PointBasedSwitches(delay=1),
+    "fast informed bound": PointBasedSwitches(delay=2, informed="fib"),
+    "bound of the MDP": PointBasedSwitches(delay=2, informed="mdp", informed_levels=False),
+    "no chance": PointBasedSwitches(delay=2, sampled=0),
+    "one class": PointBasedSwitches(delay=2, classes=False),
+    "all actions": PointBasedSwitches(delay=2, lazy_actions=False),
+    "few tests": PointBasedSwitches(delay=2, most_tests=2),
 }
 
 
 def under_budget(case: Dense, switches: PointBasedSwitches | None = None, n_levels: int = 64) -> PointBasedSearch:
     model = case.model
     objective = Objective(1.0, np.zeros(model.n_costs))
-    return PointBasedSearch(model, objective, np.array(model.spending_limit), switches, n_levels=n_levels)
+    budget, switches = np.array(model.spending_limit), switches or PointBasedSwitches(delay=1)
+    return PointBasedSearch(model, objective, budget, switches, n_levels=n_levels, delay_seconds=np.inf)
 
 
 def run(search: PointBasedSearch, work: int = WORK) -> PointBasedSearch:
@@ -79,7 +81,8 @@ def test_bounds_hold(seed: int) -> None:
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_without_a_budget_it_is_a_pomdp(case: Dense) -> None:
     model = case.model
-    search = PointBasedSearch(model, Objective(1.0, np.zeros(model.n_costs)))
+    objective = Objective(1.0, np.zeros(model.n_costs))
+    search = PointBasedSearch(model, objective, switches=PointBasedSwitches(delay=3), delay_seconds=np.inf)
     search.search(1e-6, WORK)
     low, high = reference.value_interval(case, case.R, model.initial_belief)
     room = reference.tolerance(case, case.R[None]) + search.slack
@@ -100,6 +103,30 @@ def test_prices_are_part_of_the_objective(case: Dense) -> None:
     room = reference.tolerance(case, gain[None]) + search.slack
     assert search.lower - room <= high
     assert search.upper + room >= low
+
+
+@given(lively_models((0.5, 0.9), n_costs=1))
+@settings(derandomize=True, deadline=None, max_examples=30)
+def test_bounds_that_wait_longer_are_no_worse_and_hold_at_every_belief(case: Dense) -> None:
+    """What is known of beliefs that a search meets, by mixtures of what their ancestors' states have become."""
+    model, uppers = case.model, []
+    for delay in (1, 2, 3):
+        switches = PointBasedSwitches(delay=delay)
+        search = PointBasedSearch(model, Objective(1.0, np.zeros(1)), switches=switches, delay_seconds=np.inf)
+        assert search.parts.informed.delay.tolist() == [delay]
+        uppers.append(search.upper)
+        search.search(1e-6, 2000)
+        x, strips = search.parts.beliefs, search.parts.strips
+        for i in range(min(int(search.parts.counts["beliefs"][0]), 20)):
+            if x.info["strip"][i] == NONE:
+                continue
+            at, size = x.info["offset"][i], x.info["size"][i]
+            b = np.zeros(model.n_states)
+            b[search.classes.order[x.state[at : at + size]]] = x.prob[at : at + size]
+            low, _ = reference.value_interval(case, case.R, b)
+            bound = float(strips.hi[strips.info["at"][x.info["strip"][i]], EXACT])
+            assert bound >= low - reference.tolerance(case, case.R[None]) - search.slack
+    assert (np.diff(uppers) <= 1e-9 * (1 + float(np.abs(case.R).max()))).all()
 
 
 # What it holds

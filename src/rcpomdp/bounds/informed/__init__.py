@@ -8,7 +8,7 @@ level: action a is allowed in class κ iff ``d_l ≥ c(κ, a)``, the least cost 
 - FIB (Hauskrecht 2000): ``F_a(s, l) = g(s, a) + γ Σ_o max_a' Σ_s' P(s', o | s, a) F_a'(s', l')``: the state becomes
   known with the next observation;
 - TIB (Krale et al. 2025): ``Q(b, l, a) = g(b, a) + γ Σ_o max_a' Σ_s b(s) P(o | s, a) Q(b_sao, l', a')`` over one-step
-  beliefs b_sao: it becomes known one step late.
+  beliefs b_sao: it becomes known one step late; over the beliefs after k steps, k steps late.
 
 An action that is not allowed is worth −inf, and so is a point from which no policy is admissible. Operators are
 monotone and the iteration starts above its fixed point, so it falls from there and every value on the way is a bound:
@@ -19,7 +19,7 @@ from .effort import Effort
 from .fib_levels import fib_over_levels
 from .levels import Levels, budget_levels, no_levels
 from .mdp_levels import mdp_over_levels, mdp_q_over_levels
-from .tib_levels import TighterBound, tib_over_levels, tib_size
+from .tib_levels import TighterBound, tib_over_levels
 
 __all__ = [
     "Effort",
@@ -31,5 +31,4 @@ __all__ = [
     "mdp_q_over_levels",
     "no_levels",
     "tib_over_levels",
-    "tib_size",
 ]

@@ -7,12 +7,11 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...kernels.bounds import branching
 from ...kernels.bounds.branching import Branching
-from ...kernels.bounds.level_sweeps import Points
 from ...model import CPOMDP
 from ..one_step import one_step_size
 from .effort import FULL_EFFORT, Effort
 from .levels import Levels, monotone
-from .mdp_levels import STATE_SLACK, mdp_over_levels, mdp_q_over_levels
+from .mdp_levels import mdp_over_levels, mdp_q_over_levels, points_of
 from .sweeps import Sweeps, branching_of
 
 
@@ -27,7 +26,7 @@ def fib_over_levels(
     q = mdp_q_over_levels(model, gain, levels, value)
     size = one_step_size(model)
     n, n_actions = model.n_states, model.n_actions
-    points = Points(levels.class_of, gain, model.terminal, STATE_SLACK)
+    points = points_of(model, gain, levels)
 
     def fill(x: Branching, used: IntArray, first: int, last: int) -> None:
         branching.branch_states(model.arrays, x, key, weight, used, first, last)

@@ -30,6 +30,10 @@ class Levels(NamedTuple):
         """Index of the unlimited level, the last."""
         return len(self.values) - 1
 
+    def allowed(self, cls: IndexArray) -> BoolArray:
+        """Return whether an action is allowed at each level in each of some classes, [L, n, A]."""
+        return np.moveaxis(self.steps.level[self.steps.kind[cls]] != NOT_ALLOWED, 2, 0)
+
 
 def budget_levels(values: FloatArray, floor: FloatArray, class_of: IntArray | IndexArray, discount: float) -> Levels:
     """Find the budget level after each action from each level.

@@ -7,8 +7,10 @@ import numpy as np
 from ..._types import FloatArray
 from ...kernels.arrays import ModelArrays
 from ...kernels.bounds import level_sweeps
+from ...kernels.bounds.level_sweeps import Points
 from ...model import CPOMDP
 from ..mdp import mdp_q_values
+from ..one_step import OneStep
 from .effort import FULL_EFFORT, Effort
 from .levels import Levels, leads_to, monotone, peak
 from .sweeps import SLICE
@@ -66,14 +68,25 @@ def mdp_over_levels(model: CPOMDP, gain: FloatArray, levels: Levels, effort: Eff
 
 def mdp_q_over_levels(model: CPOMDP, gain: FloatArray, levels: Levels, value: FloatArray) -> FloatArray:
     """Q[l, s, a] of the relaxation's MDP from `mdp_over_levels`; −inf where an action is not allowed."""
-    return state_values(model, model.arrays._replace(reward=gain), levels, value, STATE_SLACK)
+    return _values(points_of(model, gain, levels), model.arrays._replace(reward=gain), levels, model.discount, value)
 
 
-def state_values(model: CPOMDP, m: ModelArrays, levels: Levels, value: FloatArray, slack: float) -> FloatArray:
-    """Q[l, s, a] from ``value [L, n]`` of the successors that `m` names; −inf where an action is not allowed."""
-    q = np.empty((len(levels.values), model.n_states, model.n_actions))
+def points_of(model: CPOMDP, gain: FloatArray, levels: Levels) -> Points:
+    """The states as points."""
+    return Points(levels.class_of, gain, model.terminal, STATE_SLACK)
+
+
+def point_values(
+    model: CPOMDP, points: Points, levels: Levels, step: OneStep, value: FloatArray, slack: float
+) -> FloatArray:
+    """Q[l, e, a] of points from ``value [L, n]`` of the beliefs that one step leads to; −inf where not allowed."""
+    m = model.arrays._replace(t_ptr=step.ptr, t_next=step.belief, t_prob=step.prob, reward=points.gain)
+    return _values(points._replace(slack=slack), m, levels, model.discount, value)
+
+
+def _values(points: Points, m: ModelArrays, levels: Levels, discount: float, value: FloatArray) -> FloatArray:
+    """Q[l, e, a] from ``value [L, n]`` of the successors that `m` names."""
+    q = np.empty((len(levels.values), *points.gain.shape))
     largest = np.array([peak(level) for level in value])
-    level_sweeps.mdp_q_levels(
-        m, levels.class_of, model.terminal, levels.steps, model.discount, value, largest, slack, q
-    )
+    level_sweeps.mdp_q_levels(m, points.cls, points.ended, levels.steps, discount, value, largest, points.slack, q)
     return q

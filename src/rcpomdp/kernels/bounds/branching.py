@@ -1,4 +1,4 @@
-"""Successors of each point and action, laid out for sweeps: points are states (FIB) or one-step beliefs (TIB).
+"""Successors of each point and action, laid out for sweeps: points are states (FIB) or beliefs some steps later (TIB).
 
 After (point i, action a) each observation leads to a mixture of points. One that leads to a single point j adds
 ``w V(j)``; whichever observations do, their weights are added. A true mixture is a group and adds
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..._types import FloatArray, IndexArray, IntArray, UnsignedArray, UnsignedIndexArray
+from ..._types import FloatArray, IntArray, UnsignedArray, UnsignedIndexArray
 from ..arrays import ModelArrays
 from ..jit import inner, kernel
-from .one_step import Rows, gather, sort_by_key
+from .one_step import Mixtures, gather, gather_mixture, sort_by_key
 
 # Entries of `used`
 SINGLES, GROUPS, MIXED = range(3)
@@ -91,11 +91,8 @@ def branch_states(
 
 @kernel
 def branch_beliefs(
-    rows: Rows,
-    start: IntArray,
-    state: IndexArray,
-    prob: FloatArray,
-    n_states: int,
+    beliefs: Mixtures,
+    n_elements: int,
     n_actions: int,
     x: Branching,
     key: IntArray,
@@ -104,18 +101,9 @@ def branch_beliefs(
     first: int,
     last: int,
 ) -> None:
-    """Fill the rows of beliefs first:last, which follow those that are filled: b_sao has weight b(s) P(o | s, a)."""
-    n_beliefs = start.size - 1
+    """Fill the rows of beliefs first:last: what followed element j after o has weight ``w_j P(o | j, a)``."""
+    n_beliefs = beliefs.start.size - 1
     for b in range(first, last):
         for a in range(n_actions):
-            n = 0
-            for i in range(start[b], start[b + 1]):
-                r = a * n_states + state[i]
-                for e in range(rows.ptr[r], rows.ptr[r + 1]):
-                    w = prob[i] * rows.prob[e]
-                    if w > 0.0:  # a product can underflow
-                        key[n] = rows.obs[e] * n_beliefs + rows.belief[e]
-                        weight[n] = w
-                        n += 1
-            sort_by_key(key, weight, n)
+            n = gather_mixture(beliefs, n_elements, b, a, key, weight)
             _write_row(x, b * n_actions + a, n_beliefs, key, weight, n, used)

@@ -1,4 +1,8 @@
-"""The distinct beliefs one step after a known state: ``b_sao(s') ∝ T(s, a, s') Z(s', a, o)``."""
+"""The distinct beliefs one step after a known state, ``b_sao(s') ∝ T(s, a, s') Z(s', a, o)``, and more steps after it.
+
+One more step leads from the mixture ``p = Σ_j w_j e_j`` of elements to ``p_ao``, the mixture of what followed them,
+with weights ``w_j P(o | e_j, a)``: a belief is stored as a mixture of those one step earlier, the first ones of states.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class Beliefs(NamedTuple):
     """Distinct beliefs, by capacity; `used` counts what is filled."""
 
     start: IntArray  # [N + 1] where the support of a belief starts
-    state: IndexArray  # [P] supports, increasing
+    state: IndexArray  # [P] supports, increasing: states, or beliefs of one step earlier
     weight: FloatArray  # [P] probabilities there
     hash: IntArray  # [N]
     table: IntArray  # [H] hash table of beliefs; H is a power of 2
@@ -28,12 +32,21 @@ class Beliefs(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Row ``a*S + s``: what can be observed after action a in state s, by increasing observation."""
+    """Row ``a*n + e``: what can be observed after action a at element e of n, by increasing observation."""
 
-    ptr: IntArray  # [A*S + 1]
+    ptr: IntArray  # [A*n + 1]
     obs: IndexArray  # [entries]
-    prob: FloatArray  # [entries] P(o | s, a)
-    belief: IndexArray  # [entries] b_sao
+    prob: FloatArray  # [entries] P(o | e, a)
+    belief: IndexArray  # [entries] what follows
+
+
+class Mixtures(NamedTuple):
+    """Beliefs as mixtures of elements, and what follows those."""
+
+    start: IntArray  # [n + 1] where the elements of a belief start
+    element: IndexArray  # states, or beliefs of one step earlier
+    weight: FloatArray
+    rows: Rows  # of the elements; they lead to these beliefs
 
 
 @inner
@@ -153,33 +166,89 @@ def rehash(b: Beliefs) -> None:
         b.table[slot] = i
 
 
+@inner
+def gather_mixture(x: Mixtures, n_elements: int, p: int, a: int, key: IntArray, weight: FloatArray) -> int:
+    """Write what can follow (belief p, a): keys ``o*n + belief`` in order, maybe again, and ``w_j P(o | e_j, a)``."""
+    n_beliefs = x.start.size - 1
+    n = 0
+    for i in range(x.start[p], x.start[p + 1]):
+        row = a * n_elements + x.element[i]
+        for e in range(x.rows.ptr[row], x.rows.ptr[row + 1]):
+            w = x.weight[i] * x.rows.prob[e]
+            if w > 0.0:  # a product can underflow
+                key[n] = x.rows.obs[e] * n_beliefs + x.rows.belief[e]
+                weight[n] = w
+                n += 1
+    sort_by_key(key, weight, n)
+    return n
+
+
+@inner
+def _write_row(
+    x: Rows, b: Beliefs, row: int, n_elements: int, key: IntArray, weight: FloatArray, scaled: FloatArray, n: int
+) -> bool:
+    """Write one row from sorted keys ``o*n + e`` that differ; False if there is no room for its beliefs."""
+    at = x.ptr[row]
+    i = 0
+    while i < n:
+        o, j, total = key[i] // n_elements, i, 0.0
+        while j < n and key[j] // n_elements == o:
+            total += weight[j]
+            j += 1
+        for e in range(i, j):
+            scaled[e] = weight[e] / total
+        belief = intern(b, key, n_elements, scaled, i, j)
+        if belief == NONE:
+            return False
+        x.obs[at] = o
+        x.prob[at] = total
+        x.belief[at] = belief
+        at += 1
+        i = j
+    x.ptr[row + 1] = at
+    return True
+
+
 @kernel
 def fill_rows(
     m: ModelArrays, x: Rows, b: Beliefs, key: IntArray, weight: FloatArray, scaled: FloatArray, first: int, last: int
 ) -> int:
-    """Fill rows first:last, or as many as there is room for beliefs of; return the first that is not filled.
+    """Fill rows first:last of states, or as many as there is room for beliefs of; return the first that is not filled.
 
     ``key``, ``weight`` and ``scaled`` are scratch, as long as the longest row of quadruples.
     """
     n_states = m.reward.shape[0]
     for r in range(first, last):
         n = gather(m, r % n_states, r // n_states, key, weight)
-        at = x.ptr[r]
-        i = 0
-        while i < n:
-            o, j, total = key[i] // n_states, i, 0.0
-            while j < n and key[j] // n_states == o:
-                total += weight[j]
-                j += 1
-            for e in range(i, j):
-                scaled[e] = weight[e] / total
-            belief = intern(b, key, n_states, scaled, i, j)
-            if belief == NONE:
-                return r
-            x.obs[at] = o
-            x.prob[at] = total
-            x.belief[at] = belief
-            at += 1
-            i = j
-        x.ptr[r + 1] = at
+        if not _write_row(x, b, r, n_states, key, weight, scaled, n):
+            return r
+    return last
+
+
+@kernel
+def fill_later_rows(
+    before: Mixtures,
+    n_elements: int,
+    x: Rows,
+    b: Beliefs,
+    key: IntArray,
+    weight: FloatArray,
+    scaled: FloatArray,
+    first: int,
+    last: int,
+) -> int:
+    """Fill rows first:last of the beliefs `before` in the same way; what follows are mixtures of them."""
+    n_beliefs = before.start.size - 1
+    for r in range(first, last):
+        n = gather_mixture(before, n_elements, r % n_beliefs, r // n_beliefs, key, weight)
+        different = 0
+        for i in range(n):
+            if different > 0 and key[different - 1] == key[i]:
+                weight[different - 1] += weight[i]
+            else:
+                key[different] = key[i]
+                weight[different] = weight[i]
+                different += 1
+        if not _write_row(x, b, r, n_beliefs, key, weight, scaled, different):
+            return r
     return last

@@ -28,7 +28,7 @@ BELIEF = np.dtype(
         ("size", np.int32),  # of its support
         ("offset", np.int64),  # of its support in the pool
         ("hash", np.int64),
-        ("parent", np.int32),  # belief, action and observation it was first reached by; NONE for the root and ray ends
+        ("parent", np.int32),  # belief, action and observation it was first reached by; NONE for the root
         ("action", np.int32),
         ("obs", np.int32),
         ("row", np.int32),  # of what only opened beliefs have, or NONE
@@ -102,20 +102,26 @@ class Space(NamedTuple):
 class Informed(NamedTuple):
     """Informed bounds of the relaxation over coarse budget levels, for J multipliers.
 
-    Each knows one budget. ``corner[j, t]`` are vectors over states; ``delayed[j]``, if there is any, are values of the
-    beliefs that one step from a known state leads to: b_{ao} is the mixture of the b_{sao} with weights b(s) P(o|s, a).
+    Each knows one budget. ``corner[j, t]`` are vectors over states. Bound j also has values at the beliefs that
+    ``delay[j]`` steps from a known state lead to, if that is not 0: what a belief has become in so many steps is the
+    mixture of what its states have become. Layer k holds the elements that k steps lead to, layer 0 the states; what
+    follows element e under action a is row ``row[k] + a*size[k] + e``.
     """
 
     multiplier: FloatArray  # [J, K]
     cost: IntArray  # [J] the cost whose budget it knows
     value: FloatArray  # [K, T] coarse levels, increasing, then inf
     corner: FloatArray  # [J, T, S, A]
-    delayed: FloatArray  # [J, T, n, A], or n = 0
-    ptr: IntArray  # [A*S + 1] of the rows (a, s) of what follows
+    delay: IntArray  # [J]
+    at: IntArray  # [J + 1] where the values of bound j start in `late`
+    late: FloatArray  # values of bound j, [T, n, A] or [1, n, A] of the elements of layer delay[j], one after another
+    row: IntArray  # [layers] first row of a layer
+    size: IntArray  # [layers] elements of a layer
+    root: IntArray  # [layers] the element that is b_0; NONE in layer 0
+    ptr: IntArray  # [rows + 1] where a row starts
     obs: IndexArray  # observation, increasing in a row
-    prob: FloatArray  # P(o | s, a)
-    belief: IndexArray  # the one-step belief b_{sao}
-    root: int  # the one-step belief that is b_0
+    prob: FloatArray  # P(o | e, a)
+    belief: IndexArray  # the element of the next layer that follows
 
 
 class Levels(NamedTuple):
@@ -182,6 +188,10 @@ class Scratch(NamedTuple):
     hint: FloatArray  # [1 + J, A] informed bounds of actions at a level
     informed: FloatArray  # [J, A] informed bounds of actions at coarse levels,
     coarse: IntArray  # [J] and which
+    mixed: IntArray  # [J] how many elements of its layer a belief is a mixture of in bound j,
+    element: IntArray  # [J, S] which,
+    weight: FloatArray  # [J, S] and how much of each
+    came_by: IntArray  # [., 2] actions and observations by which a belief was reached, the last first
     done: BoolArray  # [A]
     need: FloatArray  # [K]
     rest: FloatArray  # [K]

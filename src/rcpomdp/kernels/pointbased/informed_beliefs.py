@@ -1,4 +1,4 @@
-"""The informed bounds of a belief's actions: by one step from its parent's states, or by its own states."""
+"""The informed bounds of a belief's actions: by some steps from an ancestor's states, or by its own states."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..jit import inner
-from .arrays import EXACT, NONE, Beliefs, Informed, Search
+from .arrays import EXACT, NONE, Beliefs, Informed, Scratch, Search
 from .levels import allowance_of_level, place, value_at
 
 
 @inner
 def _entry(informed: Informed, row: int, o: int) -> int:
-    """Place of observation o in a row of one-step beliefs, or NONE."""
+    """Place of observation o in a row of what follows, or NONE."""
     low, high = informed.ptr[row], informed.ptr[row + 1]
     while low < high:
         middle = (low + high) // 2
@@ -24,32 +24,62 @@ def _entry(informed: Informed, row: int, o: int) -> int:
 
 
 @inner
-def _products(informed: Informed, beliefs: Beliefs, i: int, j: int, t: int, out: FloatArray) -> None:
-    """Write the informed bound of belief i's actions: by one step from its parent's states, or by its own states."""
+def _add(informed: Informed, scratch: Scratch, j: int, element: int, weight: float, layer: int, steps: int) -> float:
+    """Add what an element of a layer has become in the last steps to the mixture of bound j; return its weight."""
+    for step in range(steps - 1, -1, -1):
+        row = informed.row[layer] + scratch.came_by[step, 0] * informed.size[layer] + element
+        entry = _entry(informed, row, scratch.came_by[step, 1])
+        if entry == NONE:
+            return 0.0
+        weight *= informed.prob[entry]
+        element = informed.belief[entry]
+        layer += 1
+    n = scratch.mixed[j]
+    scratch.element[j, n] = element
+    scratch.weight[j, n] = weight
+    scratch.mixed[j] = n + 1
+    return weight
+
+
+@inner
+def _mix(informed: Informed, beliefs: Beliefs, scratch: Scratch, i: int, j: int) -> None:
+    """Write belief i as a mixture of what ``delay[j]`` steps lead to: from its ancestor's states, or from the root."""
+    delay, ancestor, steps = informed.delay[j], i, 0
+    while steps < delay and beliefs.info[ancestor].parent != NONE:
+        scratch.came_by[steps, 0] = beliefs.info[ancestor].action
+        scratch.came_by[steps, 1] = beliefs.info[ancestor].obs
+        ancestor = beliefs.info[ancestor].parent
+        steps += 1
+    scratch.mixed[j] = 0
+    if steps < delay:
+        total = _add(informed, scratch, j, informed.root[delay - steps], 1.0, delay - steps, steps)
+    else:
+        total = 0.0
+        for e in range(beliefs.info[ancestor].offset, beliefs.info[ancestor].offset + beliefs.info[ancestor].size):
+            total += _add(informed, scratch, j, beliefs.state[e], beliefs.prob[e], 0, steps)
+    for e in range(scratch.mixed[j]):
+        scratch.weight[j, e] /= total
+
+
+@inner
+def _products(informed: Informed, beliefs: Beliefs, scratch: Scratch, i: int, j: int, t: int, out: FloatArray) -> None:
+    """Write informed bound j of belief i's actions at a coarse level."""
     for a in range(out.size):
         out[a] = 0.0
-    parent, n_states = beliefs.info[i].parent, informed.corner.shape[2]
-    if informed.delayed.shape[2] == 0 or (parent == NONE and i != 0):
+    if informed.delay[j] == 0:
         for e in range(beliefs.info[i].offset, beliefs.info[i].offset + beliefs.info[i].size):
             p, vector = beliefs.prob[e], informed.corner[j, t, beliefs.state[e]]
             for a in range(out.size):
                 out[a] += p * vector[a]
         return
-    if parent == NONE:
+    per_level = informed.size[informed.delay[j]] * out.size
+    at = informed.at[j]
+    if at + (t + 1) * per_level <= informed.at[j + 1]:  # else it has one level, for it knows no budget
+        at += t * per_level
+    for e in range(scratch.mixed[j]):
+        p, first = scratch.weight[j, e], at + scratch.element[j, e] * out.size
         for a in range(out.size):
-            out[a] = informed.delayed[j, t, informed.root, a]
-        return
-    total, action, o = 0.0, beliefs.info[i].action, beliefs.info[i].obs
-    for e in range(beliefs.info[parent].offset, beliefs.info[parent].offset + beliefs.info[parent].size):
-        entry = _entry(informed, action * n_states + beliefs.state[e], o)
-        if entry != NONE:
-            p = beliefs.prob[e] * informed.prob[entry]
-            total += p
-            values = informed.delayed[j, t, informed.belief[entry]]
-            for a in range(out.size):
-                out[a] += p * values[a]
-    for a in range(out.size):
-        out[a] /= total
+            out[a] += p * informed.late[first + a]
 
 
 @inner
@@ -68,10 +98,12 @@ def inform(search: Search, i: int, level: int, again: bool) -> None:
             if informed.value.shape[1] > 1
             else 0
         )
+        if not again and informed.delay[j] > 0:
+            _mix(informed, search.beliefs, search.scratch, i, j)
         if not again or t != coarse[j]:
-            _products(informed, search.beliefs, i, j, t, found[j])
+            _products(informed, search.beliefs, search.scratch, i, j, t, found[j])
             coarse[j] = t
-            search.counts[0].upper_backups += _terms(search.beliefs, i)
+            search.counts[0].upper_backups += _terms(search, i, j)
         allowance = allowance_of_level(search.space, search.levels, informed.multiplier[j], level)
         for a in range(hint.shape[1]):
             hint[EXACT, a] = min(hint[EXACT, a], found[j, a] + allowance)
@@ -80,7 +112,6 @@ def inform(search: Search, i: int, level: int, again: bool) -> None:
 
 
 @inner
-def _terms(beliefs: Beliefs, i: int) -> int:
-    """The support that an informed bound sums over."""
-    parent = beliefs.info[i].parent
-    return int(beliefs.info[i].size if parent == NONE else beliefs.info[parent].size)
+def _terms(search: Search, i: int, j: int) -> int:
+    """The terms that informed bound j of a belief sums."""
+    return int(search.beliefs.info[i].size if search.informed.delay[j] == 0 else search.scratch.mixed[j])

@@ -131,7 +131,7 @@ def arcs(
         check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
-    effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress)
+    effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress, proves=proof)
     return _in_every_history(model, effort, switches, act_time, proof)
 
 

@@ -3,11 +3,15 @@
 Without budgets these are the bounds of a plain POMDP. For each budget there is one bound over levels of that budget
 alone, ``V*(b, d) ≤ V̄_λ(b, ⌈d⌉) + λ·d``, with a multiplier λ that is chosen by cheap bounds first; every one of them
 holds, and the least counts.
+
+With time for it the state becomes known later than after one step: each step more takes several times as long as the
+one before, and is taken if that, too, fits into the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,21 +26,24 @@ from ...bounds.informed import (
     mdp_q_over_levels,
     no_levels,
     tib_over_levels,
-    tib_size,
 )
-from ...bounds.one_step import OneStep, one_step_beliefs, one_step_size
-from ...kernels.pointbased.arrays import Informed, Space
+from ...bounds.one_step import OneStep, later_beliefs, one_step_beliefs, one_step_size
+from ...kernels.pointbased.arrays import NONE, Informed, Space
 from ...model import CPOMDP
 from .levels import undiscounted_levels
+from .switches import PointBasedSwitches
 
 BOUNDS = ("mdp", "fib", "tib")
-_DELAYED = 20_000_000  # (s, a, s', o) up to which one-step beliefs are worth it
+_DELAYED = 20_000_000  # (s, a, s', o) up to which one-step beliefs are worth it, and later ones
+_LATER_WORK, _UNTIMED_WORK = 5e9, 2e8  # products of a sweep up to which a step of delay is taken; without a time limit
+_RESOLUTIONS = (1.0, 2.0, 4.0)  # levels for each step to a free action
+_PAYS = 1e-3  # of what budgets are worth: by this much finer levels must bring the bound down
 _WORK = 1.0e11  # products of all sweeps that bounds over levels may take
 _SWEEPS = 60  # that a bound over levels takes, more or less
 _RELATIVE = 1e-4  # least fall of a bound over levels that counts
 _NUMBERS = 200_000_000  # in a table
 _SHARE = 0.1  # of the memory limit that a table may take, for it is made from others
-_SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
+_SHARES = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
 _NOTHING = 1e-6  # of what can be spent at all
 _FINER = 1.4  # factor by which the best of them is varied
 _MOST_LEVELS = 4000
@@ -56,47 +63,96 @@ class Table(NamedTuple):
     multiplier: FloatArray  # [K]
     values: FloatArray  # [T] levels, the last inf
     corner: FloatArray  # [T, S, A] vectors over states
-    delayed: FloatArray | None  # [T, n, A] values of one-step beliefs
+    late: FloatArray | None  # [T, n, A] values of the beliefs that `delay` steps from a known state lead to
+    delay: int  # or 0
 
 
 class InformedBounds:
-    """Makes informed bounds for a model in class order."""
+    """Makes informed bounds for a model in class order.
+
+    `seconds` is the time for bounds that wait for more than one step; without any there are none.
+    """
 
     def __init__(
         self,
         model: CPOMDP,
         space: Space,
-        kind: str,
+        switches: PointBasedSwitches,
         over: Callable[[], bool] = no_deadline,
         memory_limit: float = np.inf,
+        seconds: float = 0.0,
     ) -> None:
         self.model, self.space, self.over = model, space, over
-        self.kind, self._numbers = kind, min(_NUMBERS, _SHARE * memory_limit / 8)
-        self._one_step: OneStep | None = None
-        if kind == "tib":
-            size = one_step_size(model)
-            if size.support <= _DELAYED:
-                self._one_step = one_step_beliefs(model, space.class_of, over)
-            if self._one_step is not None and not self._fits(kind, no_levels(model), 1.0):
-                self._one_step = None
-            self.kind = "fib" if self._one_step is None else "tib"
+        self.kind, self._delay = switches.informed, switches.delay
+        self._numbers = min(_NUMBERS, _SHARE * memory_limit / 8)
+        self._until = time.perf_counter() + seconds
+        self._later_work = _LATER_WORK if np.isfinite(seconds) else _UNTIMED_WORK
+        self._steps: list[OneStep] = []  # of delay, as far as they were asked for
+        if self.kind == "tib":
+            first = one_step_beliefs(model, space.class_of, over) if one_step_size(model).support <= _DELAYED else None
+            self._steps = [first] if first is not None else []
+            if self._steps and not self._fits("tib", no_levels(model), 1.0):
+                self._steps = []
+            self.kind = "tib" if self._steps else "fib"
 
-    def plain(self, gain: FloatArray) -> Table:
-        """The bound without budgets."""
+    def plain(self, gain: FloatArray, is_all: bool = True) -> Table:
+        """The bound without budgets; it is as tight as can be if it is all there is."""
         levels = no_levels(self.model)
-        found = self._bound(gain, levels, self.kind, Effort(deadline=self.over))
+        found = self._bound(gain, levels, self.kind, Effort(deadline=self.over), is_all)
         return Table(0, np.zeros(self.model.n_costs), levels.values, *found)
 
     def _bound(
-        self, gain: FloatArray, levels: Levels, kind: str, effort: Effort
-    ) -> tuple[FloatArray, FloatArray | None]:
+        self,
+        gain: FloatArray,
+        levels: Levels,
+        kind: str,
+        effort: Effort,
+        later: bool = False,
+        start: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray | None, int]:
+        """Vectors over states, values at later beliefs, and how much later.
+
+        `later`: than one step, if time allows; `start`: vectors that are known to be bounds.
+        """
         model = self.model
         if kind == "mdp":
-            return mdp_q_over_levels(model, gain, levels, mdp_over_levels(model, gain, levels, effort)), None
-        if kind == "fib" or self._one_step is None:
-            return fib_over_levels(model, gain, levels, effort), None
-        found = tib_over_levels(model, gain, levels, self._one_step, effort)
-        return found.corner, found.q
+            return mdp_q_over_levels(model, gain, levels, mdp_over_levels(model, gain, levels, effort)), None, 0
+        if kind == "fib" or not self._steps:
+            return fib_over_levels(model, gain, levels, effort), None, 0
+        steps = self._affordable_steps(len(levels.values)) if later else self._steps[:1]
+        found = tib_over_levels(model, gain, levels, steps, effort, start)
+        return found.corner, found.q, found.delay
+
+    def _affordable_steps(self, n_levels: int) -> Iterator[OneStep]:
+        """Steps of delay as long as the next one is expected to end in time; between two of them bounds are made."""
+        n_actions, seconds, branches = self.model.n_actions, np.inf, 0
+        for k in range(self._delay):
+            step = self._step(k)
+            if step is None or step.n_beliefs * n_levels * n_actions > self._numbers:
+                return
+            more = step.branches(n_actions)
+            now = time.perf_counter()
+            is_late = k > 0 and now + seconds * more / branches > self._until
+            if is_late or (k > 0 and more * n_actions * n_levels > self._later_work):
+                return
+            yield step
+            seconds, branches = time.perf_counter() - now, more
+
+    @property
+    def _has_time(self) -> bool:
+        """True if there is time for bounds that wait for more than one step."""
+        return self.kind == "tib" and time.perf_counter() < self._until
+
+    def _step(self, k: int) -> OneStep | None:
+        """Step k of delay, made from the one before; None if there would be too many beliefs, or time is up."""
+        if k == len(self._steps):
+            if self._steps[-1].branches(self.model.n_actions) > _DELAYED:
+                return None
+            step = later_beliefs(self._steps[-1], self.model.n_actions, self.over)
+            if step is None:
+                return None
+            self._steps.append(step)
+        return self._steps[k]
 
     def over_budgets(self, gain: FloatArray, budget: FloatArray, allowance: float) -> list[Table]:
         """Bounds over the levels of each limited cost; budgets are worth no more than `allowance` at the root."""
@@ -109,48 +165,68 @@ class InformedBounds:
         coarse = self._levels(budget, k, 1.0)
         effort = Effort(deadline=self.over, relative=1e-3, max_sweeps=200)
         quick = next((kind for kind in ("tib", "fib") if self._fits(kind, coarse, share / 50)), "mdp")
-        b0 = self.model.initial_belief
-        support, at = np.flatnonzero(b0), int(np.searchsorted(coarse.values, budget * (1 - 1e-12)))
         tried: dict[float, float] = {}
 
-        def value(multiplier: float) -> float:
-            if multiplier not in tried:
-                vectors, _ = self._bound(gain - multiplier * cost, coarse, quick, effort)
-                tried[multiplier] = float((b0[support] @ vectors[at][support]).max()) + multiplier * budget
-            return tried[multiplier]
+        def value(price: float) -> float:
+            if price not in tried:
+                found = self._bound(gain - price * cost, coarse, quick, effort)
+                tried[price] = self._at_root(Table(k, np.zeros(0), coarse.values, *found), budget) + price * budget
+            return tried[price]
 
-        shares = (
-            _SHARES if budget > _NOTHING * cap and allowance > 0 else (0.0,)
-        )  # a multiplier of next to nothing is huge
-        best = min((part * allowance / max(budget, 1e-300) for part in shares), key=value)
+        best = 0.0
+        if budget > _NOTHING * cap:  # the price of next to nothing is huge
+            for part in _SHARES:
+                price = part * allowance / budget
+                if value(price) > value(best):  # it is convex: what is best lies before this
+                    break
+                best = price
         best = min((best, best / _FINER, best * _FINER), key=value)
-        kind, fine = self._affordable(share, budget, k)
-        corner, delayed = self._bound(gain - best * cost, fine, kind, Effort(deadline=self.over, relative=_RELATIVE))
         multiplier = np.zeros(self.model.n_costs)
         multiplier[k] = best
-        return Table(k, multiplier, fine.values, corner, delayed)
 
-    def _affordable(self, share: float, budget: float, k: int) -> tuple[str, Levels]:
-        """The kind of bound, and the resolution of its levels, that the size allows."""
-        for kind, steps in (("tib", 4.0), ("tib", 2.0), ("tib", 1.0), ("fib", 4.0), ("fib", 1.0), ("mdp", 1.0)):
-            levels = self._levels(budget, k, steps)
-            if self._fits(kind, levels, share):
-                return kind, levels
-        return self.kind, no_levels(self.model)
+        def table(kind: str, levels: Levels, known: Table | None = None, later: bool = False) -> Table:
+            start = known.corner[np.searchsorted(known.values, levels.values)] if known is not None else None
+            effort = Effort(deadline=self.over, relative=_RELATIVE)
+            found = self._bound(gain - best * cost, levels, kind, effort, later, start)
+            return Table(k, multiplier, levels.values, *found)
+
+        (kind, levels), *finer = self._affordable(share, budget, k)
+        found = table(kind, levels)
+        for _, more in finer:
+            better = table(kind, more, found)
+            if self._at_root(better, budget) > self._at_root(found, budget) - _PAYS * allowance:
+                break
+            found, levels = better, more
+        return table(kind, levels, found, later=True) if self._has_time else found
+
+    def _at_root(self, table: Table, budget: float) -> float:
+        """The bound at the initial belief, λ·d aside."""
+        b0 = self.model.initial_belief
+        support, at = np.flatnonzero(b0), int(np.searchsorted(table.values, budget * (1 - 1e-12)))
+        return float((b0[support] @ table.corner[at][support]).max())
+
+    def _affordable(self, share: float, budget: float, k: int) -> list[tuple[str, Levels]]:
+        """The kind of bound that the size allows, with ever finer levels."""
+        for kind in ("tib", "fib", "mdp"):
+            resolutions = (self._levels(budget, k, steps) for steps in (_RESOLUTIONS if kind != "mdp" else (1.0,)))
+            found = [(kind, levels) for levels in resolutions if self._fits(kind, levels, share)]
+            if found:
+                return found
+        return [(self.kind, no_levels(self.model))]
 
     def _fits(self, kind: str, levels: Levels, share: float) -> bool:
         """True if a bound over levels takes no more than a share of what is allowed."""
         if BOUNDS.index(kind) > BOUNDS.index(self.kind):
             return False
-        n, one = len(levels.values), self._one_step
-        rows = one.n_beliefs if kind == "tib" and one is not None else self.model.n_states
+        n = len(levels.values)
+        rows = self._steps[0].n_beliefs if kind == "tib" and self._steps else self.model.n_states
         return self._work(kind) * n <= share * _WORK and rows * n * self.model.n_actions <= self._numbers
 
     def _work(self, kind: str) -> float:
         """Products of all sweeps of a bound at one level."""
         model, n_actions = self.model, self.model.n_actions
-        if kind == "tib" and self._one_step is not None:
-            return float(_SWEEPS * tib_size(model, self._one_step) * n_actions * n_actions)
+        if kind == "tib" and self._steps:
+            return float(_SWEEPS * self._steps[0].branches(n_actions) * n_actions * n_actions)
         if kind == "fib":
             return float(_SWEEPS * one_step_size(model).support * n_actions)
         return float(_SWEEPS * len(model.arrays.t_next))
@@ -175,36 +251,33 @@ class InformedBounds:
 
     def pack(self, tables: list[Table]) -> Informed:
         """Bounds as the search reads them."""
-        n_costs, n_actions, one = max(self.model.n_costs, 1), self.model.n_actions, self._one_step
-        most, n = max(len(table.values) for table in tables), one.n_beliefs if one is not None else 0
+        n_costs, n_actions = max(self.model.n_costs, 1), self.model.n_actions
+        most = max(len(table.values) for table in tables)
         value = np.full((n_costs, most), np.inf)
         corner = np.empty((len(tables), most, self.model.n_states, n_actions))
-        delayed = np.empty((len(tables), most, n, n_actions))
         for j, table in enumerate(tables):
             last = len(table.values)
             if last > 1:
                 value[table.cost, :last] = table.values
             corner[j, :last], corner[j, last:] = table.corner, table.corner[-1]
-            if one is not None:
-                later = self._products(table.corner) if table.delayed is None else table.delayed
-                delayed[j, :last], delayed[j, last:] = later, later[-1]
-        none = np.zeros(0, dtype=np.int32)
+        late = [np.zeros(0) if table.late is None else table.late.ravel() for table in tables]
+        steps = self._steps[: max(table.delay for table in tables)]
+        rows = [len(step.ptr) - 1 for step in steps]
+        entries = np.cumsum([0, *(len(step.obs) for step in steps)])
+        none = [np.zeros(0, dtype=np.int32)]
         return Informed(
             multiplier=np.array([table.multiplier for table in tables]).reshape(len(tables), self.model.n_costs),
             cost=np.array([table.cost for table in tables], dtype=np.int64),
             value=value,
             corner=corner,
-            delayed=delayed,
-            ptr=one.ptr if one is not None else np.zeros(1, dtype=np.int64),
-            obs=one.obs if one is not None else none,
-            prob=one.prob if one is not None else np.zeros(0),
-            belief=one.belief if one is not None else none,
-            root=one.root if one is not None else 0,
+            delay=np.array([table.delay for table in tables], dtype=np.int64),
+            at=np.cumsum([0, *(len(values) for values in late)]),
+            late=late[0] if len(late) == 1 else np.concatenate(late),
+            row=np.cumsum([0, *rows]),
+            size=np.array([self.model.n_states, *(step.n_beliefs for step in steps)], dtype=np.int64),
+            root=np.array([NONE, *(step.root for step in steps)], dtype=np.int64),
+            ptr=np.concatenate([step.ptr[:-1] + at for step, at in zip(steps, entries, strict=False)] + [entries[-1:]]),
+            obs=np.concatenate([step.obs for step in steps] or none),
+            prob=np.concatenate([step.prob for step in steps] or [np.zeros(0)]),
+            belief=np.concatenate([step.belief for step in steps] or none),
         )
-
-    def _products(self, vectors: FloatArray) -> FloatArray:
-        """Products of vectors [T, S, A] with the one-step beliefs, [T, n, A]."""
-        one = self._one_step
-        assert one is not None
-        terms = np.where(np.isfinite(vectors[:, one.state]), one.weight[:, None] * vectors[:, one.state], -np.inf)
-        return np.add.reduceat(terms, one.start[:-1], axis=1)

@@ -53,6 +53,7 @@ class PointBasedSearch:
         n_levels: int = 128,
         seed: int = 0,
         over: Callable[[], bool] = no_deadline,
+        delay_seconds: float = 0.0,
     ) -> None:
         self.model = model
         self.memory_limit = memory_limit
@@ -86,9 +87,10 @@ class PointBasedSearch:
             self.switches.merge,
         )
         deadline.check()
-        bounds = InformedBounds(self.ordered, space, self.switches.informed, over, memory_limit)
-        tables = [bounds.plain(objective_gain)]
-        if self.limited.any() and self.switches.informed_levels:
+        bounds = InformedBounds(self.ordered, space, self.switches, over, memory_limit, delay_seconds)
+        has_levels = bool(self.limited.any()) and self.switches.informed_levels
+        tables = [bounds.plain(objective_gain, is_all=not has_levels)]
+        if has_levels:
             b0 = self.ordered.initial_belief
             blind = min(float(b0 @ plan.reward) for plan in blind_plans(self.ordered))
             best = float((b0 @ tables[0].corner[-1]).max())
@@ -112,7 +114,7 @@ class PointBasedSearch:
             plans=storage.build_plans(self.ordered, space, counts),
             candidates=storage.build_candidates(n_costs),
             scratch=storage.level_scratch(
-                storage.build_scratch(space, n_modes, len(informed.multiplier), depth), levels
+                storage.build_scratch(space, n_modes, len(informed.multiplier), len(informed.size), depth), levels
             ),
             counts=counts,
             most_tests=self.switches.most_tests,

@@ -49,6 +49,7 @@ def solve_noisy(model: CPOMDP, effort: Effort, switches: PointBasedSwitches | No
         _LEVELS,
         seed,
         over=lambda: clock.share_used(_SETUP),
+        delay_seconds=0.0 if effort.proves else clock.share_left(_SETUP),
     )
     clock.ready()
     trace = [effort.first(_point(search, 0.0))]

@@ -68,7 +68,7 @@ def build_space(
     )
 
 
-def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scratch:
+def build_scratch(x: a.Space, n_modes: int, n_tables: int, n_layers: int, depth: int) -> a.Scratch:
     """Working memory for a space; that of backups is `level_scratch`."""
     n, k, n_actions = len(x.class_of), len(x.limited), x.gain.shape[2]
     depth = min(depth, _DEPTH)
@@ -81,6 +81,10 @@ def build_scratch(x: a.Space, n_modes: int, n_tables: int, depth: int) -> a.Scra
         hint=np.empty((n_modes, n_actions)),
         informed=np.empty((n_tables, n_actions)),
         coarse=np.empty(n_tables, dtype=np.int64),
+        mixed=np.zeros(n_tables, dtype=np.int64),
+        element=np.empty((n_tables, n), dtype=np.int64),
+        weight=np.empty((n_tables, n)),
+        came_by=np.empty((n_layers, 2), dtype=np.int64),
         done=np.empty(n_actions, dtype=np.bool_),
         need=np.empty(k),
         rest=np.empty(k),

@@ -15,6 +15,7 @@ class PointBasedSwitches:
     classes: bool = True  # vectors and bounds live per observability class
     informed: str = "tib"  # the informed bound to start from, where it is affordable: "mdp", "fib" or "tib"
     informed_levels: bool = True  # ... and the same over budget levels
+    delay: int = 8  # most steps after which the state becomes known in it, where there is time for more than one
     lazy_actions: bool = True  # expand an action only when it is the best by its upper bound
     share: float = 0.5  # target of a deep trial, as a share of the current gap: they raise the lower bound
     wide_share: float = 0.95  # target of the wide trials that take turns with them: they bring down the upper bound

@@ -284,7 +284,7 @@ class _OfPointBasedSearch(_OfBeliefPool):
         super().__init__(search)
         s, k = search.parts, self.model.n_costs
         plain = np.array([search.objective.reward, *search.objective.costs])
-        one_step = one_step_beliefs(search.ordered, s.space.class_of) if len(s.informed.belief) else None
+        one_step = one_step_beliefs(search.ordered, s.space.class_of) if s.informed.delay.any() else None
         if one_step is not None:
             self.late, self._late_rows = self._one_step(one_step)
         budgets = zip(s.informed.multiplier[1:], s.informed.cost[1:].tolist(), strict=True)
@@ -331,7 +331,7 @@ class _OfPointBasedSearch(_OfBeliefPool):
         levels = budget_levels(level, floor, x.class_of, float(model.cost_discount[k]) if model.n_costs else 1.0)
         if one_step is None:
             return Table(weights, k, level, _finite(self._in_model_order(fib_over_levels(model, gain, levels))))
-        found = tib_over_levels(model, gain, levels, one_step, Effort(relative=_RELATIVE))
+        found = tib_over_levels(model, gain, levels, [one_step], Effort(relative=_RELATIVE))
         value = np.concatenate([self._in_model_order(found.corner), found.q[:, self._late_rows]], axis=1)
         return Table(weights, k, level, _finite(value))
 
