@@ -32,6 +32,7 @@ from ...policies import (
     BudgetedAlphaPolicy,
     ControllerPolicy,
     MixturePolicy,
+    PlanSetPolicy,
     Policy,
     RandomPolicy,
     StochasticControllerPolicy,
@@ -41,7 +42,7 @@ from ...verification.proof import Proof
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from ..parts import uncertain
 from .alternatives import Bounds
-from .risk import risks
+from .risk import risks, surely_keeps, within_account
 from .walk import HistoryGraph, belief_key, starts, walk
 
 MOST_NODES = 5_000
@@ -165,7 +166,8 @@ def _colours() -> str:
 
 
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
-    risk = risks(graph)
+    risk, kept = risks(graph), graph.complete or surely_keeps(graph.model, side.policy)
+    high = within_account(graph) if kept else graph.values[:, :, 1]
     begin = starts(graph.model, side.policy, seed)
     exact = _is_exact(graph)
     number = [beliefs.add(belief) for belief in graph.beliefs]
@@ -178,11 +180,11 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "belief": [number[b] for b in graph.belief],
         "action": graph.action,
         "low": _numbers(graph.values[:, :, 0]),
-        "high": None if exact else _numbers(graph.values[:, :, 1]),
+        "high": None if exact else _numbers(high),
         "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
         "most": _numbers(risk.most),
         "way": risk.way.ravel().tolist(),
-        "whole": None if graph.complete else risk.whole.astype(int).tolist(),
+        "whole": None if graph.complete or surely_keeps(graph.model, side.policy) else risk.whole.astype(int).tolist(),
         "controller": _controller(side.policy, graph),
     }
 
@@ -216,18 +218,21 @@ def _kind(policy: Policy[Any]) -> str:
     """A policy in a few words."""
     match policy:
         case MixturePolicy() if len(policy.policies) == 1:
-            return _kind(policy.policies[0])
+            kind = _kind(policy.policies[0])
         case MixturePolicy():
-            return f"a mixture of {len(policy.policies)}"
+            kind = f"a mixture of {len(policy.policies)}"
         case ControllerPolicy() | StochasticControllerPolicy():
             lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
-            return f"a controller of {count(policy.actions.size, 'node')}{lots}"
+            kind = f"a controller of {count(policy.actions.size, 'node')}{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
-            return f"{policy.actions.size:,} α-vectors"
+            kind = f"{policy.actions.size:,} α-vectors"
+        case PlanSetPolicy():
+            kind = f"a set of {count(int(np.isfinite(policy.sure_cost).all(axis=1).sum()), 'plan')}"
         case RandomPolicy():
-            return "random actions"
+            kind = "random actions"
         case _:
-            return type(policy).__name__
+            kind = type(policy).__name__
+    return kind
 
 
 class _Beliefs:
