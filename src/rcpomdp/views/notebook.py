@@ -67,13 +67,15 @@ def model(shown: CPOMDP) -> str:
 
 def result(shown: Result) -> str:
     """A solver's result: bounds, and what its policy earns and spends."""
+    reward, *costs = shown.totals(9)
+    of_runs = "" if shown.standard_error is None else " (simulated)"
     rows: list[tuple[Any, ...]] = [
         (f"optimal {shown.objective}", f"between {shown.lower:.9g} and {shown.upper:.9g} (gap {shown.gap:.3g})"),
-        ("policy's reward", f"{shown.reward:.9g}"),
+        ("policy's reward", f"{reward}{of_runs}"),
     ]
-    for k, (cost, sure) in enumerate(zip(shown.cost, shown.sure_cost, strict=True)):
-        which = f" {k + 1}" if len(shown.cost) > 1 else ""
-        rows.append((f"policy's cost{which}", f"{cost:.9g} expected{_no_more(sure)}"))
+    for k, (cost, sure) in enumerate(zip(costs, shown.sure_cost, strict=True)):
+        which = f" {k + 1}" if len(costs) > 1 else ""
+        rows.append((f"policy's cost{which}", f"{cost} expected{of_runs}{_no_more(sure)}"))
     if shown.admissible is not None:
         rows.append(("keeps the budget", "in every history, proven" if shown.admissible else "not proven"))
     rows.append(("policy", repr(shown.policy)))
