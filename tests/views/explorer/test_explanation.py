@@ -9,7 +9,7 @@ import pytest
 
 import rcpomdp as rc
 from rcpomdp.errors import InputError
-from rcpomdp.views.explorer.risk import surely_keeps, within_account
+from rcpomdp.views.explorer.risk import verified_reward, within_account
 from rcpomdp.views.explorer.walk import starts, walk
 
 
@@ -128,6 +128,8 @@ def test_a_plan_set_that_is_verified_keeps_what_is_left_unexplored() -> None:
     assert told.keeps is True
     assert told.cost[0, 1] <= told.left[0] * (1 + 1e-8)
     assert "not explored far enough" not in str(told)
+    least = rc.verify(model, plans).reward
+    assert rc.explain(plans, model).reward[0] >= least - 1e-9
     lying = rc.policies.PlanSetPolicy(model, *(array * (0.1 if i == 2 else 1) for i, array in enumerate(plans.arrays)))
     assert rc.explain(lying, model, ["hear-left"]).keeps is None
 
@@ -259,6 +261,6 @@ def test_a_page_shows_no_cost_above_the_account_of_a_verified_plan_set() -> None
     )
     graph = walk(model, starts(model, own), most_nodes=3)
     assert not graph.complete
-    assert surely_keeps(model, own)
+    assert verified_reward(model, own) == pytest.approx(-400)
     assert graph.values[0, 1, 1] == np.inf
     assert (within_account(graph)[:, 1] <= [state.left[0] for state in graph.states]).all()

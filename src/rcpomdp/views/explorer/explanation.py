@@ -22,7 +22,7 @@ from ...verification.proof import Proof
 from .. import notebook
 from ..parts import in_words, marginals
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
-from .risk import Risk, risks, surely_keeps
+from .risk import Risk, risks, verified_reward
 from .walk import ENDED, Start, starts, walk
 
 _MOST_NODES = 2_000  # to explore
@@ -278,13 +278,14 @@ def _explained(model: CPOMDP, way: _Way, which: tuple[int, int], bounds: Bounds,
             left, room = left_after(left, spent, model.cost_discount), left_after(room, 0.0, model.cost_discount)
     node = graph.roots[-1]
     keeps, cost = _keeps(risks(graph), node, left + room), graph.values[node, 1:]
-    if keeps is None and surely_keeps(model, begin[0].policy):
+    attained = float(graph.values[node, 0, 0])
+    if keeps is None and (least := verified_reward(model, begin[0].policy)) is not None:
+        attained = attained if way.history else max(attained, min(least, float(graph.values[node, 0, 1])))
         keeps, cost = True, np.stack([cost[:, 0], np.minimum(cost[:, 1], left + room)], axis=1)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     judged: list[tuple[Alternative, Verdict]] = []
     keeping: tuple[int, ...] = ()
     deliberate = False
-    attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = bounds.at(place.belief, left + room)
         judged = [

@@ -62,15 +62,21 @@ def risks(graph: HistoryGraph) -> Risk:
     return Risk(most, way, whole)
 
 
-def surely_keeps(model: CPOMDP, policy: Policy[Any]) -> bool:
-    """Return whether a policy is verified: no history spends more than what is left then, however few are explored.
+def verified_reward(model: CPOMDP, policy: Policy[Any]) -> float | None:
+    """What a policy earns at least from the start, if it is verified; else None.
 
-    A controller that takes long to verify is not taken for one; a mixture keeps the budget if all its policies do.
+    No history of it then spends more than what is left, however few of them are explored. A controller that takes long
+    to verify is not verified; a mixture keeps the budget if all its policies do.
     """
-    return all(
-        isinstance(part, ControllerPolicy | PlanSetPolicy) and verify(model, part, most_pairs=_MOST_PAIRS).verified
-        for _, part in components(policy)
-    )
+    earned = 0.0
+    for weight, part in components(policy):
+        if not isinstance(part, ControllerPolicy | PlanSetPolicy):
+            return None
+        found = verify(model, part, most_pairs=_MOST_PAIRS)
+        if not found.verified:
+            return None
+        earned += weight * (found.reward - found.error)
+    return earned
 
 
 def within_account(graph: HistoryGraph) -> FloatArray:
