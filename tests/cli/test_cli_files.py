@@ -192,3 +192,41 @@ def test_a_proof_that_is_not_written_is_told_of(run, here: Path, monkeypatch: py
     assert json.loads(ran.out)["proof"] is None
     assert "no proof is written: the solve ended (memory limit) before there was a bound to prove" in ran.err
     assert not Path("ce.rcproof").exists()
+
+
+LISTEN = "discount: {} states: 2 actions: 2 observations: 2 T: * identity O: * uniform R: 1 : 0 : * : * 9 "
+
+
+def test_check_says_that_a_discount_of_1_needs_a_horizon(run, here: Path) -> None:
+    Path("endless.pomdp").write_text(LISTEN.format(1))
+    ran = run("check", "endless.pomdp")
+    assert ran.code == 0
+    assert "discount 1 needs a horizon" in ran.err
+    assert "horizon" not in run("check", TIGER).err
+
+
+def test_costs_without_any_budget_are_asked_about(run, here: Path) -> None:
+    Path("free.pomdp").write_text(LISTEN.format(0.9))
+    words = ("solve", "free.pomdp", "--cost", "energy: a1 : * 1")
+    assert "cost 'energy' has no budget, so that nothing is limited: --budget energy=... sets one" in run(*words).err
+    assert "has no budget" not in run(*words, "--budget", "3").err
+    assert "has no budget" not in run(*words, "--solver", "sarsop").err  # it looks at none
+
+
+def test_runs_of_a_model_without_budgets_violate_none(run, here: Path) -> None:
+    Path("free.pomdp").write_text(LISTEN.format(0.99))
+    ran = run("simulate", "--problem", "free.pomdp", "--policy", "blind:a1", "--steps", "3", "--runs", "5")
+    assert "--steps goes further" in ran.err
+    assert "violate" not in ran.err
+
+
+def test_a_truncation_without_a_bound_is_told_in_words(run, here: Path) -> None:
+    Path("free.pomdp").write_text(LISTEN.format(0.9))
+    added = ("--cost", "energy: a1 : * 1", "-p", "cost_discount=1", "--budget", "3")
+    assert run("convert", "free.pomdp", "battery.pomdp", *added).code == 0
+    ran = run("simulate", "--problem", "battery.pomdp", "--policy", "blind:a1", "--steps", "3", "--runs", "5")
+    assert next(line for line in ran.out.splitlines() if line.startswith(" energy ")).split()[-3:] == [
+        "no",
+        "bound",
+        "3",
+    ]

@@ -13,7 +13,7 @@ from rcpomdp.policies import AlphaPolicy, RandomPolicy, blind
 from rcpomdp.solvers import SOLVERS
 from strategies import Dense, cpomdps
 
-ENDLESS = "discount 1 needs a horizon, since the process may go on for ever: give horizon=... or --horizon"
+ENDLESS = "discount 1 needs a horizon, since the process may go on for ever: .with_horizon(steps) or --horizon"
 
 
 def longest(case: Dense) -> float:

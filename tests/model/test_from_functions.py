@@ -505,7 +505,25 @@ MALFORMED = [
     ({"transition": {}}, "transition has type dict; it must be a function of (s, a)"),
     ({"observation": lambda s: {"dark": 1}}, "observation takes (s); it must be a function of (a, s')"),
     ({"observation": None}, "observation has type NoneType; it must be a function of (a, s')"),
+    # Functions the wrong way round
+    (
+        {"observation": lambda s, a: {"dark": 1}},
+        "observation takes (s, a), the wrong way round: it is called with (a, s')",
+    ),
+    (
+        {"transition": lambda action, state: {state: 1}},
+        "transition takes (action, state), the wrong way round: it is called with (s, a)",
+    ),
+    ({"cost": lambda a, s, t: 0}, "cost takes (a, s, t), the wrong way round: it is called with (s, a)"),
     # The rest
+    (
+        {"initial": "left"},
+        "initial is 'left', not a mapping from labels to probabilities: {label: 1.0} is one",
+    ),
+    (
+        {"initial": "lost"},
+        "initial is 'lost', not a mapping from labels to probabilities: {label: 1.0} is one",
+    ),
     ({"states": []}, "the model has no states"),
     ({"actions": ()}, "the model has no actions"),
     ({"observations": iter([])}, "the model has no observations"),
@@ -544,3 +562,7 @@ def test_warnings_inside_a_function_are_its_own():
     """The expectation hides overflow; what the caller's function does is still reported."""
     with pytest.warns(RuntimeWarning, match="overflow"):
         corridor(reward=lambda s, a, t: float(np.float64(1e308) * 10 > 0))
+
+
+def test_names_that_say_nothing_may_stand_in_any_order():
+    corridor(observation=lambda here, there: {"dark": 1})

@@ -186,8 +186,13 @@ def test_the_command_draws_what_a_file_holds(run, tmp_path: Path) -> None:
     for words in (["--format", "json"], ["--json"]):
         code, told, _ = run("graph", path, *words)
         assert (code, json.loads(told)) == (0, graph.to_json())
-    assert run("graph", path, "--out", out) == (0, "", "")
+    assert run("graph", path, "--out", out) == (0, "", f"rcpomdp: graph written to {out}\n")
     assert Path(out).read_text() == graph.to_dot()
+    picture, table = str(tmp_path / "x.svg"), str(tmp_path / "x.json")  # the ending tells what to write
+    assert run("graph", path, "--out", picture)[0] == run("graph", path, "--out", table)[0] == 0
+    assert (Path(picture).read_text(), json.loads(Path(table).read_text())) == (graph.to_svg(), graph.to_json())
+    assert run("graph", path, "--out", picture, "--format", "dot")[0] == 0
+    assert Path(picture).read_text() == graph.to_dot()
     assert run("graph", path, "--max-nodes", "1")[2] == "rcpomdp: 2 of 3 nodes are left out\n"
     assert run("graph", path, "--format", "pdf") == (2, "", "rcpomdp: format 'pdf' is none of dot, json and svg\n")
 

@@ -157,7 +157,8 @@ def test_a_policy_of_another_model_is_refused_or_follows_its_own_beliefs() -> No
 @pytest.mark.parametrize(
     ("action", "sentence"),
     [
-        ("listen", "the policy's action at step 0 is 'listen', not an index"),
+        ("listen", "the policy's action at step 0 is 'listen', not an index; model.actions.index('listen') is one"),
+        ("lisen", "the policy's action at step 0 is 'lisen', not an index"),
         (True, "the policy's action at step 0 is True, not an index"),
         (1.0, "the policy's action at step 0 is 1.0, not an index"),
         (77, "the policy's action at step 0 is 77, not between 0 and 2"),

@@ -98,7 +98,7 @@ def test_what_cannot_be_tabulated_is_refused() -> None:
     with pytest.raises(PolicyError, match="draws its first state at random"):
         tabulate(rc.policies.RandomPolicy(model), model)
     wrong = Window(model)
-    for action, said in ((3, "takes action 3 in state"), ("listen", "'listen' in state .* no index")):
+    for action, said in ((3, "in state .* is 3, not between"), ("listen", "in state .* is 'listen', not an index")):
         wrong.action = lambda state, action=action: action  # type: ignore[method-assign,assignment,misc]
         with pytest.raises(PolicyError, match=said):
             tabulate(wrong, model)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import numpy as np
 import pytest
+from rich.console import Console
 
 import rcpomdp as rc
+from rcpomdp.cli.printing import solution_table
 from rcpomdp.errors import InputError
-from rcpomdp.solvers import SOLVERS
+from rcpomdp.solvers import SOLVERS, Result
 
 CLAIMS = [
     *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
@@ -68,3 +75,33 @@ def test_all_solvers_refuse_the_same_with_the_same_sentence(name: str, option: s
     with pytest.raises(InputError) as refused:
         rc.solve(rc.problems.make("ce"), name, **{option: value})
     assert str(refused.value) == sentence
+
+
+def noisy(**more: Any) -> Result:
+    """A result whose totals are means of runs."""
+    found = rc.solve(rc.problems.make("ce"))
+    return replace(found, reward=3.531197, cost=np.array([13.0]), standard_error=np.array([0.78633, 0.45424]), **more)
+
+
+def test_means_of_runs_are_told_from_exact_totals() -> None:
+    assert repr(noisy(runs=150)).endswith("policy with reward 3.531 ± 0.79 and cost 13 ± 0.45 in 150 simulated runs")
+    assert "3.531 ± 0.79 (simulated)" in noisy(runs=150)._repr_html_()
+    assert "13 ± 0.45 expected (simulated)" in noisy(runs=150)._repr_html_()
+    assert "±" not in repr(rc.solve(rc.problems.make("ce")))
+
+
+def test_the_command_line_tells_means_of_runs_from_exact_totals() -> None:
+    page = StringIO()
+    Console(file=page, width=120).print(solution_table(noisy(runs=150).summary()))
+    shown = {line[:15].strip(): line[15:].strip() for line in page.getvalue().splitlines()}
+    assert (shown["reward"], shown["cost"], shown["simulated runs"]) == ("3.531 ± 0.79", "13 ± 0.45", "150")
+    assert "standard error" not in shown
+
+
+def test_what_no_policy_can_keep_is_told() -> None:
+    model = rc.problems.make("ce", budget=1)
+    found = rc.solve(model)
+    assert found.status == "infeasible"
+    assert repr(found).startswith(
+        "Result of arcs: infeasible, no policy keeps the budget, a policy that breaks it, with reward"
+    )

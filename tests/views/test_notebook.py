@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -155,3 +156,17 @@ def test_an_explanation_shows_its_belief_as_bars(ce: rc.CPOMDP) -> None:
     html = told._repr_html_()
     assert "width:80.0%" in html
     assert "SELF-DESTRUCTION" in html
+
+
+def test_costs_of_a_result_have_their_names(ce: rc.CPOMDP) -> None:
+    model = rc.problems.make("delivery")
+    found = rc.solve(model, epsilon=10)
+    shown = words(found)
+    assert "policy's battery" in shown
+    assert "policy's noise" in shown
+    assert "policy's cost 2" in words(replace(found, model=None))
+    assert "policy's cost" in words(rc.solve(ce))
+
+
+def test_words_are_not_broken_within(ce: rc.CPOMDP) -> None:
+    assert "word-break:normal" in rc.explain(rc.policies.blind(ce, "tunnel-A"), ce)._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import problems
@@ -131,6 +132,17 @@ def model(problem: str, param: list[str] | None, budget: list[str] | None, costs
             "model.with_costs in Python, or in the file (docs/formats.md)"
         )
     return made.with_budget(budgets(budget)) if budget else made
+
+
+def file_format(given: str | None, out: str | None, endings: dict[str, str], default: str) -> str:
+    """The format to write: the one that is asked for, else that of the file's ending."""
+    known = list(dict.fromkeys(endings.values()))
+    if given is None:
+        ending = "" if out is None else Path(out).suffix.lower()
+        return endings.get(ending, default)
+    if given not in known:
+        raise InputError(f"format {given!r} is none of {', '.join(known[:-1])} and {known[-1]}")
+    return given
 
 
 def drawing(problem: str, model: CPOMDP) -> Drawing | None:

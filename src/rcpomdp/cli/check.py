@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import AsJson, app, hint_at_costly_ends
+from .common import AsJson, app, hint_at_costly_ends, say
 from .printing import facts_table, model_facts, print_json, stdout
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def _check(
 
     model = load_model(file)
     hint_at_costly_ends(model)
+    _hint_at_endlessness(model)
     facts = {
         "model_file": file,
         "name": model.title,
@@ -38,6 +39,16 @@ def _check(
     else:
         told = {key: value for key, value in facts.items() if value not in ("", [])}
         stdout().print(facts_table(printable(told)))
+
+
+def _hint_at_endlessness(model: CPOMDP) -> None:
+    """Say what solving it will need: a model may be read that no solver takes as it is."""
+    from ..errors import ModelError
+
+    try:
+        model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
+    except ModelError as error:
+        say(str(error))
 
 
 def _unreachable(model: CPOMDP) -> int:

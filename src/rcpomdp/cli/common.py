@@ -32,6 +32,12 @@ Budgets = Annotated[
         help="Budget in place of the problem's; once per cost, or as NAME=NUMBER; inf is unlimited.",
     ),
 ]
+AddedCosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cost", metavar="LINE", help="A further cost, as 'energy: forward : * 1'; NAME: ACTION : STATE VALUE."
+    ),
+]
 
 
 def complete_problem(begun: str) -> list[str]:
@@ -101,3 +107,12 @@ def hint_at_costly_ends(model: CPOMDP) -> None:
     if ends:
         more = f" (and {len(ends) - 1:,} more)" if len(ends) > 1 else ""
         say(f"{ends[0]!r}{more} absorbs but costs: is it meant to be the end? An end costs nothing")
+
+
+def hint_at_no_budget(model: CPOMDP) -> None:
+    """Say so where there are costs and none of them has a limit."""
+    import numpy as np
+
+    if model.n_costs and np.isinf(model.budget).all() and not model.has_step_limits:
+        first = printable(str(model.costs[0]))
+        say(f"cost {first!r} has no budget, so that nothing is limited: --budget {first}=... sets one")

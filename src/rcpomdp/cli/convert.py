@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from . import arguments
-from .common import Budgets, Parameters, app, say
+from .common import AddedCosts, Budgets, Parameters, app, say
 
 
 @app.command("convert")
@@ -16,6 +16,7 @@ def _convert(
     target: Annotated[str, typer.Argument(metavar="FILE", help="The file to write: .pomdp or .pomdpx.")],
     param: Parameters = None,
     budget: Budgets = None,
+    cost: AddedCosts = None,
 ) -> None:
     """Write a problem, or the model of one file, to a file of the format that its name's ending asks for."""
     from ..io import save_model
@@ -24,5 +25,5 @@ def _convert(
 
     check_ending(target)
     check_writable(target)
-    save_model(target, arguments.model(source, param, budget))
+    save_model(target, arguments.model(source, param, budget, cost))
     say(f"model written to {target}")

@@ -6,24 +6,25 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
 from . import arguments
 from .common import Parameters, ProblemOfFile, app, say
 
-_FORMATS = ("c", "json", "dot")
+_ENDINGS = {".h": "c", ".c": "c", ".json": "json", ".dot": "dot", ".gv": "dot"}
 
 
 @app.command("export")
 def _export(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
-    format_: Annotated[str, typer.Option("--format", metavar="c|json|dot", help="What to write.")] = "c",
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="c|json|dot", help="What to write; as --out ends, or c, unless given."),
+    ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write to a file instead of stdout.")] = None,
     problem: ProblemOfFile = None,
     param: Parameters = None,
 ) -> None:
     """Write a controller for another program: a C header, JSON, or a graph for GraphViz."""
-    if format_ not in _FORMATS:
-        raise InputError(f"format {format_!r} is none of c, json and dot")
+    form = arguments.file_format(format_, out, _ENDINGS, "c")
     _, model, _ = arguments.model_of_file(policy, problem, param, None)
     from ..io import controller_c, controller_json, load_policy
     from ..io.atomic import check_writable, whole_file
@@ -32,10 +33,10 @@ def _export(
     if out is not None:
         check_writable(out, policy, problem)
     loaded = load_policy(policy, model)
-    if format_ == "dot":
+    if form == "dot":
         written = policy_graph(loaded, model).to_dot()
     else:
-        written = controller_c(loaded, model) if format_ == "c" else controller_json(loaded, model)
+        written = controller_c(loaded, model) if form == "c" else controller_json(loaded, model)
     if out is None:
         print(written, end="")
         return

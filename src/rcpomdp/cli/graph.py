@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
 from . import arguments
 from .common import Parameters, ProblemOfFile, app, say, tell_lines
 
-_FORMATS = ("dot", "json", "svg")
+_ENDINGS = {".dot": "dot", ".gv": "dot", ".json": "json", ".svg": "svg"}
 
 
 @app.command("graph")
@@ -19,7 +18,10 @@ def _graph(
     policy: Annotated[str, typer.Argument(metavar="FILE", help="Path of a policy file.")],
     problem: ProblemOfFile = None,
     param: Parameters = None,
-    format_: Annotated[str, typer.Option("--format", metavar="dot|json|svg", help="What to write.")] = "dot",
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="dot|json|svg", help="What to write; as --out ends, or dot, unless given."),
+    ] = None,
     max_nodes: Annotated[
         int | None, typer.Option(min=1, help="Most nodes, those that are met first; all that can be reached.")
     ] = None,
@@ -27,8 +29,7 @@ def _graph(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Draw a controller: its nodes and where observations lead, for GraphViz, as JSON or as a picture."""
-    if format_ not in _FORMATS:
-        raise InputError(f"format {format_!r} is none of dot, json and svg")
+    form = "json" if as_json else arguments.file_format(format_, out, _ENDINGS, "dot")
     _, model, _ = arguments.model_of_file(policy, problem, param, None)
     from ..io import load_policy
     from ..io.atomic import check_writable, whole_file
@@ -37,10 +38,10 @@ def _graph(
     if out is not None:
         check_writable(out, policy, problem)
     graph = policy_graph(load_policy(policy, model), model, max_nodes)
-    if as_json or format_ == "json":
+    if form == "json":
         written = json.dumps(graph.to_json(), indent=2, allow_nan=False) + "\n"
     else:
-        written = graph.to_svg() if format_ == "svg" else graph.to_dot()
+        written = graph.to_svg() if form == "svg" else graph.to_dot()
     if graph.omitted:
         say(f"{graph.omitted:,} of {len(graph.nodes) + graph.omitted:,} nodes are left out")
     if out is None:
@@ -48,3 +49,4 @@ def _graph(
     else:
         with whole_file(out) as file:
             file.write(written.encode())
+        say(f"graph written to {out}")

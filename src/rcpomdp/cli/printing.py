@@ -34,15 +34,19 @@ def simulation_table(summary: dict[str, Any]) -> Table:
     for title in ("mean", "± s.e.", "most", "truncation", "budget"):
         table.add_column(title, justify="right", no_wrap=True)
 
-    def add(name: str, estimate: dict[str, Any], tail: str = "", budget: str = "") -> None:
+    def add(name: str, estimate: dict[str, Any], truncation: str = "", budget: str = "") -> None:
         error = "-" if estimate["se"] is None else f"{estimate['se']:.2g}"
         most = text(estimate["most"]) if "most" in estimate else ""
-        table.add_row(name, text(estimate["mean"]), error, most, tail, budget)
+        table.add_row(name, text(estimate["mean"]), error, most, truncation, budget)
 
-    add("reward", summary["reward"], f"≤ {text(summary['reward']['truncation'])}")
+    def tail(estimate: dict[str, Any]) -> str:
+        most = estimate["truncation"]
+        return "no bound" if most is None else f"≤ {text(most)}"
+
+    add("reward", summary["reward"], tail(summary["reward"]))
     for cost in summary["costs"]:
         budget = "unlimited" if cost["budget"] is None else text(cost["budget"])
-        add(str(cost["name"]), cost, f"≤ {text(cost['truncation'])}", budget)
+        add(str(cost["name"]), cost, tail(cost), budget)
         add(f"{cost['name']} undiscounted", cost["undiscounted"])
         add(f"{cost['name']} spent, by beliefs", cost["spent"])
         if cost["budget"] is not None:
@@ -215,11 +219,22 @@ def policy_table(facts: dict[str, Any]) -> Table:
 def solution_table(summary: dict[str, Any]) -> Table:
     """A result's summary, one quantity a row."""
     table = _pairs()
-    is_other = summary.get("lower") is None and summary.get("upper") is not None
+    other = ""
+    if summary.get("status") == "infeasible":
+        other = " (of a policy that breaks the budget)"
+    elif summary.get("lower") is None and summary.get("upper") is not None:
+        other = " (of a policy that is not known to keep the budget)"
+    errors = summary.get("standard_error")
     for key, value in summary.items():
-        if value != [] and value is not None:
-            whose = " (of a policy that is not known to keep the budget)" if key == "reward" and is_other else ""
-            table.add_row(key.replace("_", " "), _precise(key, value) + whose)
+        if value != [] and value is not None and key != "standard_error":
+            whose = other if key == "reward" else ""
+            title = "simulated runs" if key == "runs" else key.replace("_", " ")
+            shown = _precise(key, value)
+            if errors and key == "reward":
+                shown = f"{value:.4g} ± {errors[0]:.2g}"
+            elif errors and key == "cost":
+                shown = ", ".join(f"{mean:.4g} ± {se:.2g}" for mean, se in zip(value, errors[1:], strict=True))
+            table.add_row(title, shown + whose)
     return table
 
 

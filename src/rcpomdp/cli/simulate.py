@@ -99,9 +99,8 @@ def _simulate(
             )
     tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
     if tail is None or tail > 0.1 * abs(mean):
-        say(
-            f"runs that had not ended after {steps} steps could still add {text(tail)}, and violate later; "
-            f"--steps goes further"
-        )
+        added = "any amount" if tail is None else text(tail)
+        later = ", and violate later" if any(cost["budget"] is not None for cost in summary["costs"]) else ""
+        say(f"runs that had not ended after {steps} steps could still add {added}{later}; --steps goes further")
     if result.runs < result.requested:
         raise typer.Exit(complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))

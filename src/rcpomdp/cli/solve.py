@@ -12,6 +12,7 @@ from ..errors import InputError
 from . import arguments
 from .common import (
     FAILED,
+    AddedCosts,
     AsJson,
     Budgets,
     Parameters,
@@ -21,6 +22,7 @@ from .common import (
     complete_problem,
     complete_solver,
     hint_at_costly_ends,
+    hint_at_no_budget,
     say,
     tell,
 )
@@ -44,12 +46,7 @@ def _solve(
     ] = None,
     param: Parameters = None,
     budget: Budgets = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cost", metavar="LINE", help="A further cost, as 'energy: forward : * 1'; NAME: ACTION : STATE VALUE."
-        ),
-    ] = None,
+    cost: AddedCosts = None,
     variant: Annotated[str | None, typer.Option(help="Variant of the solver, if it has several.")] = None,
     objective: Annotated[
         str | None,
@@ -101,6 +98,8 @@ def _solve(
         raise InputError(f"the memory limit must be above 0 GB, not {memory_limit:g}")
     chosen = registry.get(solver or registry.DEFAULT)
     _check_files(chosen, problem, out, proof)
+    if chosen.criterion is not registry.Criterion.NO_BUDGET:
+        hint_at_no_budget(model)
     flags = {
         "proof": True if proof is not None else None,
         "variant": variant,

@@ -126,7 +126,9 @@ def _verify_proof(
 
 
 def _proven(found: ProofCheck) -> str:
+    from ..model.validation import count
+
     what = (
         "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
     )
-    return f"proven: {what} ({found.points:,} beliefs, {found.entries:,} bounds)"
+    return f"proven: {what} ({count(found.points, 'belief')}, {count(found.entries, 'bound')})"

@@ -289,7 +289,7 @@ class CPOMDP:
         steps = self.most_steps if self.horizon is not None else most_steps(self, from_anywhere=True)
         if np.isinf(steps):
             raise ModelError(
-                "discount 1 needs a horizon, since the process may go on for ever: give horizon=... or --horizon"
+                "discount 1 needs a horizon, since the process may go on for ever: .with_horizon(steps) or --horizon"
             )
         return 1 / max(steps, 1)
 

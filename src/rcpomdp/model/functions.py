@@ -15,6 +15,7 @@ from ..errors import ModelError
 from . import validation as check
 from .labels import Labels
 
+_CALLED_STATE, _CALLED_ACTION = ("s", "state"), ("a", "action")  # names that leave no doubt what a parameter is for
 VALUE_FORMS = ("(s, a)", "(s, a, s')", "(s, a, s', o)")  # what a reward or a cost may be a function of
 
 
@@ -82,6 +83,8 @@ def tabulate(
         if not start:
             raise ModelError("every state is terminal, so an initial belief must be given")
         initial = {s_labels[s]: 1 / len(start) for s in start}
+    elif isinstance(initial, str) or (isinstance(initial, Hashable) and initial in s_labels):
+        raise ModelError(f"initial is {initial!r}, not a mapping from labels to probabilities: {{label: 1.0}} is one")
     return {
         "transition": [_matrix(table, len(s_labels)) for table in t_tables],
         "observation": [_matrix(table, len(o_labels)) for table in z_tables],
@@ -198,8 +201,17 @@ def arity(function: Any, what: str, forms: tuple[str, ...]) -> int:
             signature.bind(*range(count))
         except TypeError:
             continue
+        _check_order(signature, what, forms[0])
         return count
     raise ModelError(f"{what} takes {signature}; it must be a function of {wanted}")
+
+
+def _check_order(signature: inspect.Signature, what: str, form: str) -> None:
+    """Refuse a function whose parameters are named as those of `form` are, the other way round."""
+    names, order = tuple(signature.parameters)[:2], (_CALLED_STATE, _CALLED_ACTION)
+    first, second = order if form.startswith("(s") else order[::-1]
+    if len(names) == 2 and names[0] in second and names[1] in first:
+        raise ModelError(f"{what} takes {signature}, the wrong way round: it is called with {form}")
 
 
 def _cost_functions(cost: Any) -> list[Any]:

@@ -47,6 +47,17 @@ def check_policy(policy: object) -> None:
         raise PolicyError(f"{policy!r} is no policy: it lacks initial, action or update{hint}")
 
 
+def checked_action(action: Any, model: CPOMDP, where: str) -> int:
+    """A policy's action as an index of the model; anything else is a PolicyError."""
+    if not isinstance(action, int | np.integer) or isinstance(action, bool):
+        label = isinstance(action, str) and action in model.actions
+        hint = f"; model.actions.index({action!r}) is one" if label else ""
+        raise PolicyError(f"the policy's action {where} is {action!r}, not an index{hint}")
+    if not 0 <= action < model.n_actions:
+        raise PolicyError(f"the policy's action {where} is {action}, not between 0 and {model.n_actions - 1}")
+    return int(action)
+
+
 class Batch(NamedTuple):
     """Runs that one program covers."""
 

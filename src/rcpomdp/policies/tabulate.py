@@ -15,7 +15,7 @@ import numpy as np
 from .._types import BoolArray
 from ..errors import PolicyError
 from ..model import CPOMDP
-from .base import Policy, check_policy
+from .base import Policy, check_policy, checked_action
 from .controller import ControllerPolicy
 
 _LOOKED_AT = 8  # states with one key
@@ -133,9 +133,4 @@ class _Walk:
         return node
 
     def _action(self, state: Any) -> int:
-        action = self.policy.action(state)
-        if isinstance(action, bool) or not isinstance(action, int | np.integer):
-            raise PolicyError(f"the policy takes action {action!r} in state {state!r}, which is no index")
-        if not 0 <= action < self.model.n_actions:
-            raise PolicyError(f"the policy takes action {action} in state {state!r}, which the model does not have")
-        return int(action)
+        return checked_action(self.policy.action(state), self.model, f"in state {state!r}")

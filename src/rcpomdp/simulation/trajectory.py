@@ -12,11 +12,10 @@ import numpy as np
 
 from .._types import FloatArray
 from ..deadline import hurry
-from ..errors import PolicyError
 from ..kernels.simulation import rollout
 from ..model import CPOMDP, beliefs
 from ..model.beliefs import Belief
-from ..policies.base import Policy
+from ..policies.base import Policy, checked_action
 from . import random_streams
 
 
@@ -66,7 +65,7 @@ def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: F
     for t, (u_state, u_observation) in enumerate(u.tolist()):
         if model.terminal[b.states].all() or (t and hurry()):
             break
-        a = checked_action(policy.action(memory), model, t)
+        a = checked_action(policy.action(memory), model, f"at step {t}")
         paid = np.empty(model.n_costs)
         s_next, o, size = rollout.single_step(m, s, a, u_state, u_observation, *b, acc, touched, states, probs, paid)
         cost = cost_weight * paid
@@ -78,12 +77,3 @@ def follow(model: CPOMDP, policy: Policy[Any], memory: Any, u_start: float, u: F
     else:
         t = len(u)
     yield Step(t, s, b, observation, None, weight, cost_weight, reward, spent, *np.zeros((2, model.n_costs)))
-
-
-def checked_action(action: Any, model: CPOMDP, t: int) -> int:
-    """A policy's action at step t as an index of the model; anything else is a PolicyError."""
-    if not isinstance(action, int | np.integer) or isinstance(action, bool):
-        raise PolicyError(f"the policy's action at step {t} is {action!r}, not an index")
-    if not 0 <= action < model.n_actions:
-        raise PolicyError(f"the policy's action at step {t} is {action}, not between 0 and {model.n_actions - 1}")
-    return int(action)

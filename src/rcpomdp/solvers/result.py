@@ -207,16 +207,25 @@ class Result:
         save_policy(path, self.policy, solved, self.claims(solved), problem)
 
     def __repr__(self) -> str:
-        costs = ", ".join(f"{c:.6g}" for c in np.atleast_1d(self.cost))
+        reward, *costs = self.totals()
         bounds = f"{self.objective} in [{self.lower:.6g}, {self.upper:.6g}]"
         kind = "policy"
         if self.lower == -math.inf and self.upper < math.inf and self.status != INFEASIBLE:
             bounds = f"no policy within the budget yet, at most {self.upper:.6g}"
             kind = "another policy, not known to keep it,"
-        return (
-            f"Result of {self.solver}: {self.status}, {bounds}, "
-            f"{kind} with reward {self.reward:.6g}{f' and cost {costs}' if costs else ''}"
-        )
+        elif self.status == INFEASIBLE:
+            bounds = "no policy keeps the budget"
+            kind = "a policy that breaks it,"
+        spent = f" and cost {', '.join(costs)}" if costs else ""
+        runs = "" if self.standard_error is None else f" in {self.runs or 'some'} simulated runs"
+        return f"Result of {self.solver}: {self.status}, {bounds}, {kind} with reward {reward}{spent}{runs}"
+
+    def totals(self, digits: int = 6) -> list[str]:
+        """Reward and costs of the policy in words: those that are means of runs have few digits, and their errors."""
+        values = [float(self.reward), *np.atleast_1d(self.cost).tolist()]
+        if self.standard_error is None:
+            return [f"{value:.{digits}g}" for value in values]
+        return [f"{value:.4g} ± {se:.2g}" for value, se in zip(values, self.standard_error.tolist(), strict=True)]
 
     def _repr_html_(self) -> str:
         return notebook.result(self)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _CELL = "text-align:left;vertical-align:top;padding:1px 10px 1px 0"
 _NAME = f"{_CELL};font-weight:normal;opacity:0.75;white-space:nowrap"
+# Lines are broken between words: some notebooks break a <pre> anywhere.
+_WORDS = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 _TABLE = "border-collapse:collapse;border-top:1px solid;margin:2px 0 6px;color:inherit;font-size:inherit"
 _SHOWN = 6  # labels of a list
 _LONGEST = 60  # characters of a label
@@ -67,13 +69,15 @@ def model(shown: CPOMDP) -> str:
 
 def result(shown: Result) -> str:
     """A solver's result: bounds, and what its policy earns and spends."""
+    reward, *costs = shown.totals(9)
+    of_runs = "" if shown.standard_error is None else " (simulated)"
     rows: list[tuple[Any, ...]] = [
         (f"optimal {shown.objective}", f"between {shown.lower:.9g} and {shown.upper:.9g} (gap {shown.gap:.3g})"),
-        ("policy's reward", f"{shown.reward:.9g}"),
+        ("policy's reward", f"{reward}{of_runs}"),
     ]
-    for k, (cost, sure) in enumerate(zip(shown.cost, shown.sure_cost, strict=True)):
-        which = f" {k + 1}" if len(shown.cost) > 1 else ""
-        rows.append((f"policy's cost{which}", f"{cost:.9g} expected{_no_more(sure)}"))
+    for k, (cost, sure) in enumerate(zip(costs, shown.sure_cost, strict=True)):
+        name = f"cost {k + 1}" if shown.model is None else str(shown.model.costs[k])
+        rows.append((f"policy's {name if len(costs) > 1 else 'cost'}", f"{cost} expected{of_runs}{_no_more(sure)}"))
     if shown.admissible is not None:
         rows.append(("keeps the budget", "in every history, proven" if shown.admissible else "not proven"))
     rows.append(("policy", repr(shown.policy)))
@@ -147,7 +151,7 @@ def explanation(words: str, belief: Sequence[tuple[str, float]]) -> str:
         f'width:{100 * p:.1f}%"></div></td><td style="{_CELL}">{p:.4g}</td></tr>'
         for state, p in belief[:_SHOWN]
     )
-    return f'<div><table style="{_TABLE}">{bars}</table><pre style="white-space:pre-wrap">{in_html(words)}</pre></div>'
+    return f'<div><table style="{_TABLE}">{bars}</table><pre style="{_WORDS}">{in_html(words)}</pre></div>'
 
 
 def inline_page(html: str, height: int) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 import rcpomdp as rc
 from rcpomdp.errors import InputError
+from rcpomdp.views.explorer.risk import verified_reward, within_account
+from rcpomdp.views.explorer.walk import starts, walk
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,51 @@ def test_probabilities_of_histories_sum_to_one(cave: rc.CPOMDP) -> None:
     assert sum(rc.explain(policy, model, history).probability for history in seen) == pytest.approx(1)
 
 
+def two_plans(model: rc.CPOMDP) -> rc.policies.PlanSetPolicy:
+    return rc.policies.PlanSetPolicy(
+        model,
+        actions=[0, 1],  # listening for ever costs 4, opening a door nothing
+        successors=[[0, 0], [1, 1]],
+        sure_cost=[[4.0], [0.0]],
+        domain=[0, 0],
+        domain_start=[0, 2],
+        domain_states=[0, 1],
+        values_start=[0, 2, 4],
+        values=[-4, -4, -235, -125],
+    )
+
+
+def test_a_plan_set_that_is_verified_keeps_what_is_left_unexplored() -> None:
+    model = rc.problems.make("tiger").with_budget(5)
+    plans = two_plans(model)
+    told = rc.explain(plans, model, ["hear-left"])
+    assert told.keeps is True
+    assert told.cost[0, 1] <= told.left[0] * (1 + 1e-8)
+    assert "not explored far enough" not in str(told)
+    least = rc.verify(model, plans).reward
+    assert rc.explain(plans, model).reward[0] >= least - 1e-9
+    lying = rc.policies.PlanSetPolicy(model, *(array * (0.1 if i == 2 else 1) for i, array in enumerate(plans.arrays)))
+    assert rc.explain(lying, model, ["hear-left"]).keeps is None
+
+
+def test_a_controller_that_is_verified_keeps_what_is_left_unexplored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rcpomdp.views.explorer.explanation._MOST_NODES", 2)
+    model = rc.problems.make("tiger")
+    wait = rc.policies.ControllerPolicy(model, [0, 1, 1], [[1, 1], [2, 2], [2, 2]])  # listens once, and then guesses
+    assert rc.explain(wait, model).keeps is True
+    assert rc.explain(wait, model.with_budget(0.5)).keeps is not True
+    forever = rc.policies.ControllerPolicy(model, [0], [[0, 0]])
+    assert rc.explain(forever, model).keeps is not True
+
+
+def test_a_mixture_says_which_of_its_policies_it_tells_of(cave: rc.CPOMDP) -> None:
+    blind = [rc.policies.blind(cave, action) for action in ("tunnel-A", "tunnel-B")]
+    told = rc.explain(rc.policies.MixturePolicy(blind, [0.25, 0.75]), cave)
+    assert "mixture  of 2 policies; all of this is about number 2" in str(told)
+    assert told.summary()["draws"] == 2
+    assert "mixture" not in str(rc.explain(blind[0], cave))
+
+
 def test_a_mixture_is_the_policy_that_was_drawn(cave: rc.CPOMDP) -> None:
     a, b = (rc.policies.blind(cave, name) for name in ("tunnel-A", "tunnel-B"))
     mixture = rc.policies.MixturePolicy([a, b], [0.25, 0.75])
@@ -182,3 +230,37 @@ def test_states_that_have_parts_are_told_part_by_part() -> None:
     assert rocks[1]["good"] == pytest.approx(good)
     tiger = rc.problems.make("tiger")
     assert "parts" not in str(rc.explain(rc.policies.blind(tiger, "listen"), tiger))
+
+
+def test_an_action_that_is_a_label_is_told(cave: rc.CPOMDP) -> None:
+    class Own:
+        def initial(self, rng: object) -> None: ...
+
+        def action(self, state: None) -> str:
+            return "tunnel-A"
+
+        def update(self, state: None, observation: int) -> None: ...
+
+    for history in ([], ["looks-rocky"]):
+        with pytest.raises(rc.PolicyError, match="is 'tunnel-A', not an index; model.actions.index"):
+            rc.explain(Own(), cave, history)  # type: ignore[arg-type]  # on purpose
+
+
+def test_a_page_shows_no_cost_above_the_account_of_a_verified_plan_set() -> None:
+    model = rc.problems.make("tiger").with_budget(5).with_cost_discount(1)  # listening for ever is not allowed
+    own = rc.policies.PlanSetPolicy(
+        model,
+        actions=[0, 1],  # listen once; open a door for ever
+        successors=[[1, 1], [1, 1]],
+        sure_cost=[[1.0], [0.0]],
+        domain=[0, 0],
+        domain_start=[0, 2],
+        domain_states=[0, 1],
+        values_start=[0, 2, 4],
+        values=[-400, -400, -400, -400],
+    )
+    graph = walk(model, starts(model, own), most_nodes=3)
+    assert not graph.complete
+    assert verified_reward(model, own) == pytest.approx(-400)
+    assert graph.values[0, 1, 1] == np.inf
+    assert (within_account(graph)[:, 1] <= [state.left[0] for state in graph.states]).all()

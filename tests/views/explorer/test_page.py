@@ -192,6 +192,8 @@ def test_a_small_controller_is_on_the_page() -> None:
     assert shown["at"][side["draws"][0][1]] == 0
     for node, at in zip(side["action"], shown["at"], strict=True):
         assert node == -1 or shown["nodes"][at] == str(model.actions[node])
+    one = rc.policies.MixturePolicy([policy], [1.0])  # as solvers of budgets on average may return it
+    assert data_of(page(model, [Side("small", one)]).html)["sides"][0]["controller"] == shown
     tiger = rc.problems.make("tiger")
     chain = np.minimum(np.arange(120) + 1, 119)
     large = rc.policies.ControllerPolicy(tiger, np.zeros(120, dtype=int), np.column_stack([chain, chain]))

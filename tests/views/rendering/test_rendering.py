@@ -273,3 +273,10 @@ def test_on_the_command_line(
     assert (code, out) == (2, "")
     assert "No such file or directory" in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ce.png", "right.rcp", "run.gif"]
+
+
+def test_model_and_policy_in_the_wrong_order_are_told(tmp_path: Path) -> None:
+    model = rc.problems.make("tiger")
+    with pytest.raises(rc.PolicyError, match="is no policy: it lacks initial, action or update"):
+        rc.render(rc.policies.blind(model, "listen"), model, tmp_path / "run.gif")  # type: ignore[arg-type]  # on purpose
+    assert list(tmp_path.iterdir()) == []

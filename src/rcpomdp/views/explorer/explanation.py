@@ -16,13 +16,13 @@ from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ...model.remaining_budget import left_after
 from ...policies import ControllerPolicy, Policy
-from ...policies.base import check_policy
+from ...policies.base import check_policy, checked_action
 from ...tolerance import RELATIVE, slack
 from ...verification.proof import Proof
 from .. import notebook
 from ..parts import in_words, marginals
 from .alternatives import BREAKS, LESS, OPEN, TAKEN, WORSE, Alternative, Bounds, Verdict, judge
-from .risk import Risk, risks
+from .risk import Risk, risks, verified_reward
 from .walk import ENDED, Start, starts, walk
 
 _MOST_NODES = 2_000  # to explore
@@ -36,6 +36,7 @@ class Explanation:
     model: CPOMDP
     history: tuple[tuple[int, int], ...]  # (action, observation) of each step
     draw: int  # which policy of a mixture was drawn, from 1
+    draws: int  # how many policies may be drawn
     probability: float  # of the history, and of that draw
     belief: Belief
     action: int | None  # None once the process has surely ended
@@ -58,6 +59,7 @@ class Explanation:
         return {
             "history": [[str(m.actions[a]), str(m.observations[o])] for a, o in self.history],
             "draw": self.draw,
+            "draws": self.draws,
             "probability": self.probability,
             "randomised": self.seed is not None,
             "about": "the policy" if self.seed is None else f"one draw (seed {self.seed}) of a randomised policy",
@@ -103,6 +105,8 @@ class Explanation:
         ]
         if len(states) > 1 and (parts := self._marginals()):
             lines.insert(2, f"parts    {in_words(parts)}")
+        if self.draws > 1:
+            lines.insert(1, f"mixture  of {self.draws} policies; all of this is about number {self.draw}")
         if self.seed is not None:
             lines.insert(
                 1,
@@ -227,7 +231,8 @@ def explain(
         except InputError as error:  # another draw may take these actions and see this
             refused = refused or error
         else:
-            return _explained(model, way, i + 1, bounds or Bounds(model, proof), seed if begin[i].one_draw else None)
+            which = i + 1, len(begin)
+            return _explained(model, way, which, bounds or Bounds(model, proof), seed if begin[i].one_draw else None)
     raise refused or AssertionError("a policy has a beginning")
 
 
@@ -247,7 +252,8 @@ def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
         given, seen = step if pair else (None, step)
         if model.terminal[belief.states].all():
             raise InputError(f"step {i} of the history comes after the end of the process")
-        action, o = policy.action(state), model.observations.resolve(seen)
+        action = checked_action(policy.action(state), model, f"at step {i}")
+        o = model.observations.resolve(seen)
         if given is not None and model.actions.resolve(given) != action:
             raise PolicyError(f"at step {i} of the history the policy takes {model.actions[action]!r}, not {given!r}")
         after = beliefs.posterior(model, belief, action, o)
@@ -257,7 +263,7 @@ def _follow(model: CPOMDP, start: Start, steps: Sequence[Any]) -> _Way:
     return way
 
 
-def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds, seed: int | None) -> Explanation:
+def _explained(model: CPOMDP, way: _Way, which: tuple[int, int], bounds: Bounds, seed: int | None) -> Explanation:
     begin = way.places
     if isinstance(begin[0].policy, ControllerPolicy):  # its values are exact: only what follows from here is explored
         begin = [*(place._replace(weight=0.0) for place in begin[:-1]), begin[-1]]
@@ -271,12 +277,15 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds, seed: int | 
             spent = beliefs.expected_cost(model, way.places[step].belief, way.history[step][0])
             left, room = left_after(left, spent, model.cost_discount), left_after(room, 0.0, model.cost_discount)
     node = graph.roots[-1]
-    keeps = _keeps(risks(graph), node, left + room)
+    keeps, cost = _keeps(risks(graph), node, left + room), graph.values[node, 1:]
+    attained = float(graph.values[node, 0, 0])
+    if keeps is None and (least := verified_reward(model, begin[0].policy)) is not None:
+        attained = attained if way.history else max(attained, min(least, float(graph.values[node, 0, 1])))
+        keeps, cost = True, np.stack([cost[:, 0], np.minimum(cost[:, 1], left + room)], axis=1)
     place, action, edges = way.places[-1], graph.action[node], graph.edges[node]
     judged: list[tuple[Alternative, Verdict]] = []
     keeping: tuple[int, ...] = ()
     deliberate = False
-    attained = float(graph.values[node, 0, 0])
     if action != ENDED:
         found = bounds.at(place.belief, left + room)
         judged = [
@@ -289,14 +298,15 @@ def _explained(model: CPOMDP, way: _Way, draw: int, bounds: Bounds, seed: int | 
     return Explanation(
         model=model,
         history=tuple(way.history),
-        draw=draw,
+        draw=which[0],
+        draws=which[1],
         probability=place.weight,
         belief=place.belief,
         action=None if action == ENDED else action,
         left=left,
         slack=room,
         reward=(attained, float(graph.values[node, 0, 1])),
-        cost=graph.values[node, 1:],
+        cost=cost,
         broken=broken,
         alternatives=judged,
         observations=[(e.observation, e.probability) for e in edges],

@@ -32,6 +32,7 @@ from ...policies import (
     BudgetedAlphaPolicy,
     ControllerPolicy,
     MixturePolicy,
+    PlanSetPolicy,
     Policy,
     RandomPolicy,
     StochasticControllerPolicy,
@@ -41,8 +42,8 @@ from ...verification.proof import Proof
 from ..drawing import PALETTE, Drawing, Shape, check_drawing, checked_overlay, checked_scene
 from ..parts import uncertain
 from .alternatives import Bounds
-from .risk import risks
-from .walk import HistoryGraph, belief_key, starts, walk
+from .risk import risks, verified_reward, within_account
+from .walk import HistoryGraph, belief_key, components, starts, walk
 
 MOST_NODES = 5_000
 _SHOWN = 8  # states of a belief
@@ -165,7 +166,12 @@ def _colours() -> str:
 
 
 def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict[str, Any]:
-    risk = risks(graph)
+    risk, low, high = risks(graph), graph.values[:, :, 0].copy(), graph.values[:, :, 1]
+    least = None if graph.complete else verified_reward(graph.model, side.policy)
+    if least is not None:
+        high = within_account(graph)
+        if len(graph.roots) == 1:
+            low[graph.roots[0], 0] = max(low[graph.roots[0], 0], min(least, high[graph.roots[0], 0]))
     begin = starts(graph.model, side.policy, seed)
     exact = _is_exact(graph)
     number = [beliefs.add(belief) for belief in graph.beliefs]
@@ -177,12 +183,12 @@ def _side(side: Side, graph: HistoryGraph, beliefs: _Beliefs, seed: int) -> dict
         "complete": graph.complete,
         "belief": [number[b] for b in graph.belief],
         "action": graph.action,
-        "low": _numbers(graph.values[:, :, 0]),
-        "high": None if exact else _numbers(graph.values[:, :, 1]),
+        "low": _numbers(low),
+        "high": None if exact else _numbers(high),
         "edges": [[x for o, p, node in row for x in (o, _digits(p), node)] for row in graph.edges],
         "most": _numbers(risk.most),
         "way": risk.way.ravel().tolist(),
-        "whole": None if graph.complete else risk.whole.astype(int).tolist(),
+        "whole": None if graph.complete or least is not None else risk.whole.astype(int).tolist(),
         "controller": _controller(side.policy, graph),
     }
 
@@ -192,9 +198,10 @@ def _controller(policy: Policy[Any], graph: HistoryGraph) -> dict[str, Any] | No
 
     None if it has too many to look at, or is none.
     """
-    if not isinstance(policy, ControllerPolicy):
+    parts = components(policy)
+    if len(parts) > 1 or not isinstance(parts[0][1], ControllerPolicy):
         return None
-    shown = policy_graph(policy, graph.model, _MOST_DRAWN)
+    shown = policy_graph(parts[0][1], graph.model, _MOST_DRAWN)
     if shown.omitted:
         return None
     place = {node.number: i for i, node in enumerate(shown.nodes)}
@@ -216,18 +223,22 @@ def _kind(policy: Policy[Any]) -> str:
     """A policy in a few words."""
     match policy:
         case MixturePolicy() if len(policy.policies) == 1:
-            return _kind(policy.policies[0])
+            kind = _kind(policy.policies[0])
         case MixturePolicy():
-            return f"a mixture of {len(policy.policies)}"
+            kind = f"a mixture of {len(policy.policies)}"
         case ControllerPolicy() | StochasticControllerPolicy():
             lots = f" and {policy.n_lots:,} lots" if isinstance(policy, StochasticControllerPolicy) else ""
-            return f"a controller of {count(policy.actions.size, 'node')}{lots}"
+            kind = f"a controller of {count(policy.actions.size, 'node')}{lots}"
         case AlphaPolicy() | BudgetedAlphaPolicy():
-            return f"{policy.actions.size:,} α-vectors"
+            kind = f"{policy.actions.size:,} α-vectors"
+        case PlanSetPolicy():
+            plans = (policy.domain >= 0) & np.isfinite(policy.sure_cost).all(axis=1)
+            kind = f"a set of {count(int(plans.sum()), 'plan')}"
         case RandomPolicy():
-            return "random actions"
+            kind = "random actions"
         case _:
-            return type(policy).__name__
+            kind = type(policy).__name__
+    return kind
 
 
 class _Beliefs:

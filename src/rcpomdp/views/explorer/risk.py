@@ -7,16 +7,21 @@ budget holds all along the way iff no history promises more. Seen from a node, t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
+from ...model import CPOMDP
+from ...policies import ControllerPolicy, PlanSetPolicy, Policy
+from ...policies.plan_set import PlanSetState
 from ...tolerance import slack
-from .walk import ENDED, NOT_EXPLORED, HistoryGraph
+from ...verification import verify
+from .walk import ENDED, NOT_EXPLORED, HistoryGraph, components
 
 NO_WAY = -1
 _SWEEPS = 2_000
+_MOST_PAIRS = 50_000  # of node and belief that a verification may walk: a second or two
 
 
 class Risk(NamedTuple):
@@ -55,6 +60,32 @@ def risks(graph: HistoryGraph) -> Risk:
     for e in np.argsort([edge[3] for edge in known], kind="stable"):  # the likeliest is written last
         way[owner[e], leads[e]] = place[e]
     return Risk(most, way, whole)
+
+
+def verified_reward(model: CPOMDP, policy: Policy[Any]) -> float | None:
+    """What a policy earns at least from the start, if it is verified; else None.
+
+    No history of it then spends more than what is left, however few of them are explored. A controller that takes long
+    to verify is not verified; a mixture keeps the budget if all its policies do.
+    """
+    earned = 0.0
+    for weight, part in components(policy):
+        if not isinstance(part, ControllerPolicy | PlanSetPolicy):
+            return None
+        found = verify(model, part, most_pairs=_MOST_PAIRS)
+        if not found.verified:
+            return None
+        earned += weight * (found.reward - found.error)
+    return earned
+
+
+def within_account(graph: HistoryGraph) -> FloatArray:
+    """Reward and costs to come at most, [N, 1 + K]: of a verified plan set no cost is above its own account."""
+    most = graph.values[:, :, 1].copy()
+    for n, state in enumerate(graph.states):
+        if isinstance(state, PlanSetState):
+            most[n, 1:] = np.minimum(most[n, 1:], state.left)
+    return most
 
 
 def _whole(graph: HistoryGraph) -> BoolArray:

@@ -25,7 +25,7 @@ from ...evaluation import controller_values, solved, undiscounted
 from ...model import CPOMDP, beliefs
 from ...model.beliefs import Belief
 from ...policies import ControllerPolicy, MixturePolicy, Policy
-from ...policies.base import check_policy
+from ...policies.base import check_policy, checked_action
 
 ENDED = -1  # in place of an action: the process has surely ended
 NOT_EXPLORED = -1  # in place of a node
@@ -127,7 +127,9 @@ class _Walker:
         n = self.node_index.setdefault(key, len(self.nodes))
         if n == len(self.nodes):
             ended = bool(self.model.terminal[belief.states].all())
-            self.nodes.append((policy, state, b, ENDED if ended else policy.action(state)))
+            self.nodes.append(
+                (policy, state, b, ENDED if ended else checked_action(policy.action(state), self.model, "in a state"))
+            )
             heapq.heappush(self.queue, (-mass, n, steps))
         return n
 

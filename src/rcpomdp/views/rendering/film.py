@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError
 from ...io.atomic import whole_file
 from ...model import CPOMDP
-from ...policies.base import Policy
+from ...policies.base import Policy, check_policy
 from ...simulation.trajectory import Step, trajectory
 from ..drawing import PALETTE, Drawing, check_drawing
 from . import frame
@@ -47,6 +47,7 @@ def render(
     The steps that were drawn are returned.
     """
     kind = check(out, steps, seed)
+    check_policy(policy)
     if drawing is not None:
         check_drawing(drawing)
     run = trajectory(model, policy, steps, seed)
