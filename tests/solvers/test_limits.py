@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -238,6 +240,50 @@ def test_what_is_compiled_may_take_longer_than_the_time_limit(monkeypatch: pytes
         passed += 1.5
         with pytest.raises(TimeUpError):
             check()
+
+
+WATCHED = """
+import contextlib, sys
+import numba.core.dispatcher as dispatcher
+import rcpomdp as rc
+from rcpomdp.solvers.clock import Clock
+
+running, standing, load = [], [], dispatcher.Dispatcher._compile_for_args
+watch, stopped = Clock.watch, Clock.stopped
+Clock.watch = lambda clock: (running.append(1), watch(clock))[1]
+
+@contextlib.contextmanager
+def standing_still(clock):
+    standing.append(1)
+    with stopped(clock):
+        yield
+    standing.pop()
+
+def loaded(kernel, *args, **named):
+    if running and not standing:
+        print(kernel.py_func.__module__, kernel.py_func.__name__)
+    return load(kernel, *args, **named)
+
+Clock.stopped, dispatcher.Dispatcher._compile_for_args = standing_still, loaded
+rc.solve(rc.problems.make(sys.argv[2]), sys.argv[1], **eval(sys.argv[3]), epsilon=0.5, time_limit=20)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "options"),
+    [
+        ("arcs", "ce", {"proof": True}),
+        ("arcs", "tiger", {}),
+        ("arcs", "ce", {"act_time": 0.01}),
+        ("arcs", "ce", {"variant": "paper"}),
+        ("arcs", "ce", {"k": 3}),
+        ("cpbvi", "tiger", {"iterations": 3}),
+    ],
+)
+def test_no_kernel_is_loaded_or_compiled_while_the_clock_runs(name: str, problem: str, options: dict[str, Any]) -> None:
+    words = [sys.executable, "-c", WATCHED, name, problem, str(options)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_what_comes_after_a_search_may_take_a_tenth_more(monkeypatch: pytest.MonkeyPatch) -> None:

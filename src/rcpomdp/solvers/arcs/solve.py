@@ -37,6 +37,7 @@ from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
 from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..warmup import load_model_kernels
 from .base_cost import with_base_cost, without_base_cost
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
@@ -131,6 +132,7 @@ def arcs(
         check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
+    load_model_kernels()
     effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress)
     return _in_every_history(model, effort, switches, act_time, proof)
 
