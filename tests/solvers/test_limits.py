@@ -173,6 +173,51 @@ def test_rewards_of_no_size_to_compute_with_are_refused(name: str, scale: float)
         rc.solve(model, name)
 
 
+def two_states(**parts: Any) -> rc.CPOMDP:
+    """Staying or changing places, one of which is free; nothing is seen."""
+    return rc.CPOMDP(
+        **{
+            "transition": [np.eye(2), np.eye(2)[::-1]], "observation": [np.ones((2, 1))] * 2,
+            "reward": [[1.0, 0.0], [0.0, 2.0]], "cost": [[1.0, 0.0], [0.0, 1.0]], "initial_belief": [0.5, 0.5],
+            "discount": 0.9, "budget": 1.0, **parts,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+@pytest.mark.parametrize("budget", [1e-320, 1e-304])
+@pytest.mark.filterwarnings("error")
+def test_budgets_of_no_size_to_compute_with_are_refused(name: str, options: dict[str, Any], budget: float) -> None:
+    if name == "sarsop":
+        return  # it looks at no budget
+    with pytest.raises(rc.InputError, match="too small to compute with: give 0, or count in another unit"):
+        rc.solve(two_states(budget=budget), name, **options)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+@pytest.mark.filterwarnings("error")
+def test_budgets_beyond_all_that_can_be_spent_are_none(name: str, options: dict[str, Any]) -> None:
+    limits = {"iterations": 5} if name in ("cpbvi", "cpbvi-d") else {}
+    result = rc.solve(two_states(budget=1e300), name, **options, **limits)
+    assert result.reward == pytest.approx(10.0, abs=1e-2)
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"variant": "paper"}])
+def test_costs_of_no_size_to_compute_with_are_refused_by_all_kinds_of_arcs(options: dict[str, Any]) -> None:
+    with pytest.raises(rc.InputError, match="too small"):
+        rc.solve(two_states(cost=[[5e-324, 0.0], [0.0, 5e-324]], budget=5e-324), **options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_finite_k_beside_a_budget_without_a_limit() -> None:
+    costs = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]
+    for budget in ([6.0, np.inf, 10.0], [3.0, np.inf, 0.0]):
+        model = two_states(cost=costs, budget=budget)
+        result, every = rc.solve(model, k=2, time_limit=AMPLE), rc.solve(model, time_limit=AMPLE)
+        assert result.status in ("optimal", "infeasible")
+        assert result.upper >= every.lower - 1e-3
+
+
 def test_dense_matrices_are_solved_as_sparse_ones_are() -> None:
     rng = np.random.default_rng(0)
     dense = rng.random((30, 30))

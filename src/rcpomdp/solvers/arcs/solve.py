@@ -26,7 +26,7 @@ from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..cgcp.solve import cgcp
-from ..checks import check_common, check_k, check_totals, is_number
+from ..checks import check_budgets, check_common, check_k, check_totals, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
 from ..effort import Effort
@@ -111,6 +111,8 @@ def arcs(
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant != "paper" and (pruning is not True or heuristic_share != 0.5 or ties != "best"):
         raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
+    check_totals(model)
+    check_budgets(model)
     limits: dict[str, Any] = {"epsilon": epsilon, "time_limit": time_limit, "memory_limit": memory_limit}
     limits |= {"seed": seed, "progress": progress}
     if k is not None and np.isfinite(k):
@@ -127,7 +129,6 @@ def arcs(
         return unfolded(arcs_paper(told, act_time=act_time, **own, **limits), model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
-    check_totals(model)
     if proof:
         check_provable(model)
     if model.discount == 0:

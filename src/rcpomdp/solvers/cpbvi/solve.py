@@ -36,7 +36,7 @@ from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
 from ...simulation.simulate import simulate
-from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
+from ..checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..policy_value import worth
@@ -146,6 +146,7 @@ def _run(
     check_whole(options.beliefs, "beliefs", 1)
     check_whole(options.iterations, "iterations", 1)
     check_totals(model, LARGEST_OF_PROGRAMS)
+    check_budgets(model)
     budget = options.budget(model)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
     _load_kernels()
