@@ -174,7 +174,7 @@ def _search(
         trace.append(_point(graph_search, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
-        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
+        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs, trials=trace[-1].trials):
             return STALLED
     return OPTIMAL
 
