@@ -72,3 +72,14 @@ def test_budgets_that_no_mixture_keeps() -> None:
     assert program.solve() is None
     assert program.solve_anew(1e-8) is None
     assert "Infeasible" in program.status
+
+
+@pytest.mark.filterwarnings("error")
+def test_multipliers_of_costs_that_are_next_to_nothing_are_numbers() -> None:
+    budget, unit = np.zeros(1), np.array([1e-310])
+    program = MixingProgram(budget, unit)
+    program.add(np.array([1e3, 0.0]), np.array([[1e-310], [0.0]]))
+    found = program.solve()
+    assert found is not None
+    assert found.weights == pytest.approx([0, 1])
+    assert found.multipliers.tolist() == [1e100]

@@ -184,6 +184,18 @@ def test_costs_to_come_are_0_exactly_where_none_can_come(seed: int) -> None:
     assert (cost[free[found.pairs]] == 0).all()
 
 
+@pytest.mark.parametrize("solver", ["arcs", "cgcp"])
+@pytest.mark.filterwarnings("error")
+def test_a_cost_of_next_to_no_probability_leaves_numbers_that_are_some(solver: str) -> None:
+    """Going on costs 1e-310, and nothing may be spent: the multiplier of such a cost is beyond all numbers."""
+    result = rc.solve(rarely_costly(chance=1e-310), solver, time_limit=AMPLE)
+    assert result.status in ("optimal", "stalled")
+    assert result.lower <= 1e-9
+    assert 0 <= result.upper < np.inf
+    assert result.reward == pytest.approx(0)
+    assert (result.cost == 0).all()
+
+
 # Lotteries and mixtures
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ._types import FloatArray
 
 MOST_UNITS = 1e9  # a choice that costs more units than this has no part in a mixture
+MOST_MULTIPLIER = 1e100  # any λ ≥ 0 bounds the optimum; one that is no number does not
 _NO_ENTRIES = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
@@ -98,9 +99,11 @@ class MixingProgram:
         found = self._solver.getSolution()
         duals = np.array(found.row_dual) * (self._value_unit if self._values_count else 1.0)
         columns = np.array(found.col_value)
+        with np.errstate(over="ignore"):
+            multipliers = np.minimum(np.maximum(duals[1:], 0.0) / self._units, MOST_MULTIPLIER)
         return Mix(
             weights=columns[self._first :],
-            multipliers=np.maximum(duals[1:], 0.0) / self._units,
+            multipliers=multipliers,
             threshold=float(duals[0]),
             excess=float(columns[0]) if self._first else 0.0,
             pivots=max(0, self._solver.getInfo().simplex_iteration_count),  # presolve may leave none

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -171,6 +173,51 @@ def test_rewards_of_no_size_to_compute_with_are_refused(name: str, scale: float)
         rc.solve(model, name)
 
 
+def two_states(**parts: Any) -> rc.CPOMDP:
+    """Staying or changing places, one of which is free; nothing is seen."""
+    return rc.CPOMDP(
+        **{
+            "transition": [np.eye(2), np.eye(2)[::-1]], "observation": [np.ones((2, 1))] * 2,
+            "reward": [[1.0, 0.0], [0.0, 2.0]], "cost": [[1.0, 0.0], [0.0, 1.0]], "initial_belief": [0.5, 0.5],
+            "discount": 0.9, "budget": 1.0, **parts,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+@pytest.mark.parametrize("budget", [1e-320, 1e-304])
+@pytest.mark.filterwarnings("error")
+def test_budgets_of_no_size_to_compute_with_are_refused(name: str, options: dict[str, Any], budget: float) -> None:
+    if name == "sarsop":
+        return  # it looks at no budget
+    with pytest.raises(rc.InputError, match="too small to compute with: give 0, or count in another unit"):
+        rc.solve(two_states(budget=budget), name, **options)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+@pytest.mark.filterwarnings("error")
+def test_budgets_beyond_all_that_can_be_spent_are_none(name: str, options: dict[str, Any]) -> None:
+    limits = {"iterations": 5} if name in ("cpbvi", "cpbvi-d") else {}
+    result = rc.solve(two_states(budget=1e300), name, **options, **limits)
+    assert result.reward == pytest.approx(10.0, abs=1e-2)
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"variant": "paper"}])
+def test_costs_of_no_size_to_compute_with_are_refused_by_all_kinds_of_arcs(options: dict[str, Any]) -> None:
+    with pytest.raises(rc.InputError, match="too small"):
+        rc.solve(two_states(cost=[[5e-324, 0.0], [0.0, 5e-324]], budget=5e-324), **options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_finite_k_beside_a_budget_without_a_limit() -> None:
+    costs = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]
+    for budget in ([6.0, np.inf, 10.0], [3.0, np.inf, 0.0]):
+        model = two_states(cost=costs, budget=budget)
+        result, every = rc.solve(model, k=2, time_limit=AMPLE), rc.solve(model, time_limit=AMPLE)
+        assert result.status in ("optimal", "infeasible")
+        assert result.upper >= every.lower - 1e-3
+
+
 def test_dense_matrices_are_solved_as_sparse_ones_are() -> None:
     rng = np.random.default_rng(0)
     dense = rng.random((30, 30))
@@ -238,6 +285,50 @@ def test_what_is_compiled_may_take_longer_than_the_time_limit(monkeypatch: pytes
         passed += 1.5
         with pytest.raises(TimeUpError):
             check()
+
+
+WATCHED = """
+import contextlib, sys
+import numba.core.dispatcher as dispatcher
+import rcpomdp as rc
+from rcpomdp.solvers.clock import Clock
+
+running, standing, load = [], [], dispatcher.Dispatcher._compile_for_args
+watch, stopped = Clock.watch, Clock.stopped
+Clock.watch = lambda clock: (running.append(1), watch(clock))[1]
+
+@contextlib.contextmanager
+def standing_still(clock):
+    standing.append(1)
+    with stopped(clock):
+        yield
+    standing.pop()
+
+def loaded(kernel, *args, **named):
+    if running and not standing:
+        print(kernel.py_func.__module__, kernel.py_func.__name__)
+    return load(kernel, *args, **named)
+
+Clock.stopped, dispatcher.Dispatcher._compile_for_args = standing_still, loaded
+rc.solve(rc.problems.make(sys.argv[2]), sys.argv[1], **eval(sys.argv[3]), epsilon=0.5, time_limit=20)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "options"),
+    [
+        ("arcs", "ce", {"proof": True}),
+        ("arcs", "tiger", {}),
+        ("arcs", "ce", {"act_time": 0.01}),
+        ("arcs", "ce", {"variant": "paper"}),
+        ("arcs", "ce", {"k": 3}),
+        ("cpbvi", "tiger", {"iterations": 3}),
+    ],
+)
+def test_no_kernel_is_loaded_or_compiled_while_the_clock_runs(name: str, problem: str, options: dict[str, Any]) -> None:
+    words = [sys.executable, "-c", WATCHED, name, problem, str(options)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_what_comes_after_a_search_may_take_a_tenth_more(monkeypatch: pytest.MonkeyPatch) -> None:

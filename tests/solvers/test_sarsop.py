@@ -19,6 +19,7 @@ from rcpomdp.solvers import SOLVERS, Result, TracePoint, clock
 from rcpomdp.solvers.belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from rcpomdp.solvers.sarsop import sarsop
 from strategies import DISCOUNTS, Dense, cpomdps, lively_models, random_model
+from work import AMPLE
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -339,6 +340,41 @@ def test_a_search_that_finds_nothing_more_ends(monkeypatch: pytest.MonkeyPatch) 
     result = sarsop(case.model, epsilon=1e-9)
     assert result.status == "stalled"
     check_result(case, result)
+
+
+def test_a_gap_just_above_epsilon_is_closed() -> None:
+    """Trials whose target is epsilon come to 0.010002 and no further; sharper ones go on from there."""
+    transition = [
+        [[0.11, 0.03, 0.14, 0.72], [0, 0.31, 0, 0.69], [0, 0.91, 0.05, 0.04], [0.25, 0.25, 0.25, 0.25]],
+        [[0.85, 0.15, 0, 0], [0, 1, 0, 0], [0, 0.3, 0.01, 0.69], [0, 0.17, 0.83, 0]],
+        [[0.59, 0.02, 0.14, 0.25], [0.23, 0.21, 0.15, 0.41], [0.15, 0.42, 0.24, 0.19], [0, 0.38, 0.62, 0]],
+    ]
+    observation = [
+        [[1 / 3, 1 / 3, 1 / 3], [0, 1, 0], [0.87, 0, 0.13], [0.5, 0, 0.5]],
+        [[0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]],
+        [[0, 0.36, 0.64], [0.06, 0.94, 0], [0, 0.36, 0.64], [0, 0, 1]],
+    ]
+    model = rc.CPOMDP(
+        transition=transition,
+        observation=observation,
+        reward=[[0.74, 0, 1.48], [3, -0.74, -1.48], [-2, -0.74, -2], [1, -1.85, 1]],
+        initial_belief=[1 / 3, 1 / 3, 0, 1 / 3],
+        discount=0.9,
+    )
+    assert sarsop(model, epsilon=0.01, time_limit=AMPLE).status == "optimal"
+
+
+def test_trials_that_change_nothing_are_counted() -> None:
+    stalls = clock.StallDetector()
+    assert not stalls.found(0.0, 1.0, trials=10)
+    assert not stalls.found(0.0, 1.0, trials=4000)
+    assert stalls.share is None
+    assert not stalls.found(0.0, 0.9, trials=8000)  # something changed
+    assert not stalls.found(0.0, 0.9, trials=12_000)
+    assert stalls.share is None
+    assert not stalls.found(0.0, 0.9, trials=13_000)
+    assert stalls.share == 0.25
+    assert [stalls.found(0.0, 0.9, trials=13_000 + 5000 * i) for i in range(1, 5)] == [False, False, False, True]
 
 
 def test_the_same_call_gives_the_same_result() -> None:

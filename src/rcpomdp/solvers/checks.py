@@ -50,6 +50,16 @@ def check_totals(model: CPOMDP, most: float = _LARGEST) -> None:
         raise InputError("rewards or costs are too small: count them in another unit, in which the largest is near 1")
 
 
+def check_budgets(model: CPOMDP) -> None:
+    """Refuse budgets that are so much less than what can be spent that the quotient of both is beyond all numbers."""
+    budget = model.budget[model.budget > 0]
+    with np.errstate(over="ignore"):
+        most = model.cost.max(axis=(1, 2))[model.budget > 0] / model.fade
+        too_small = (budget < _LEAST) | (most / budget > _LARGEST)
+    for value in budget[too_small].tolist():
+        raise InputError(f"a budget of {value:.3g} is too small to compute with: give 0, or count in another unit")
+
+
 def is_number(value: Any) -> bool:
     """True if a value is a real number that a float holds; a truth value is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -13,7 +13,8 @@ from .. import deadline
 _SLICE = 0.05  # seconds between looks at the clock
 _FIRST_WORK = 200_000  # elementary steps of the first slice
 _LEAST_WORK, _MOST_WORK = 1000, 1e9  # of any slice
-_MOST_IDLE = 50  # slices without any change before the target is sharpened
+_MOST_IDLE = 50  # slices without any change before the target is sharpened,
+_IDLE_TRIALS = 5000  # or trials
 _SHARPEST = 1e-3
 _AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
 _AFTER_ALL = 0.2  # part of it that is there for that even if it is late
@@ -144,12 +145,14 @@ class StallDetector:
     def __init__(self) -> None:
         self.share: float | None = None  # target of the trials, as a share of the gap; None: the search's own
         self._idle = 0
+        self._changed = 0  # trials when something changed, or the target did
         self._before: tuple[float, ...] = ()
 
-    def found(self, *progress: float) -> bool:
+    def found(self, *progress: float, trials: int = 0) -> bool:
         """Look at what a slice may have changed; True if sharper targets change nothing either: a stall."""
-        self._idle = self._idle + 1 if progress == self._before else 0
-        self._before = progress
-        if self._idle == _MOST_IDLE:
-            self._idle, self.share = 0, (self.share or 1.0) / 4
+        self._idle += 1
+        if progress != self._before:
+            self._idle, self._changed, self._before = 0, trials, progress
+        if self._idle == _MOST_IDLE or trials - self._changed >= _IDLE_TRIALS:
+            self._idle, self._changed, self.share = 0, trials, (self.share or 1.0) / 4
         return self.share is not None and self.share < _SHARPEST

@@ -45,7 +45,7 @@ from . import sarsop as unconstrained
 from .belief_graph.search import BeliefGraphSearch, Objective
 from .cgcp.master import Master, Mixture
 from .cgcp.pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
-from .checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole, is_number
+from .checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_totals, check_whole, is_number
 from .clock import Clock
 from .early import answers_early, finishing
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
@@ -104,6 +104,7 @@ def exp_gradient(
     if bound is not None and not (is_number(bound) and 0 < bound < np.inf):
         raise InputError(f"the bound on the multipliers must be above 0, not {bound!r}")
     check_totals(model, LARGEST_OF_PROGRAMS)
+    check_budgets(model)
     unconstrained.load_kernels()
     clock = Clock(time_limit).watch()
     graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(model.n_costs)), None, memory_limit)

@@ -37,7 +37,7 @@ from .pointbased.noise import is_noisy, may_be_noisy
 from .policy_value import with_expected_costs
 from .proofs.write import check_provable, with_proof
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from .warmup import smallest_model
+from .warmup import smallest_ending_model, smallest_model
 
 _SETUP = 0.35  # share of the time limit for informed bounds of noisy models
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
@@ -182,7 +182,7 @@ def _search(
         trace.append(_point(graph_search, goal, clock.seconds))
         if progress is not None:
             progress(trace[-1])
-        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs):
+        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs, trials=trace[-1].trials):
             return STALLED
     return OPTIMAL
 
@@ -258,8 +258,7 @@ def _point(graph_search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, seco
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    ending = smallest_model().with_horizon(2)  # sweeps of what may end are others
-    for model in (ending._changed(discount=0.5), smallest_model()):
+    for model in (smallest_ending_model(), smallest_model()):
         graph_search = BeliefGraphSearch(model, Objective(1.0, np.zeros(1)))
         graph_search.search(0.0, 10)
     graph_search.forget()

@@ -1,8 +1,11 @@
-"""The smallest model that takes a search through its kernels, so that they are compiled before any clock runs."""
+"""The smallest models that take a search through its kernels, so that they are compiled before any clock runs."""
 
 from __future__ import annotations
 
-from ..model import CPOMDP
+from functools import cache
+
+from ..model import CPOMDP, beliefs
+from ..model.classes import observability_classes
 
 
 def smallest_model() -> CPOMDP:
@@ -16,3 +19,18 @@ def smallest_model() -> CPOMDP:
         discount=0.5,
         budget=1.0,
     )
+
+
+def smallest_ending_model() -> CPOMDP:
+    """The same for two steps: sweeps of what may end are others."""
+    return smallest_model().with_horizon(2)._changed(discount=0.5)
+
+
+@cache
+def load_model_kernels() -> None:
+    """Classes of states and beliefs, which set-ups begin with; whatever kernel is the first takes numba a second."""
+    model = smallest_model()
+    observability_classes(model)
+    beliefs.observation_probabilities(model, model.initial_belief, 0)
+    for branch in beliefs.branches(model, model.initial_belief, 0):
+        beliefs.update(model, branch.belief, 0, branch.observation)

@@ -723,6 +723,70 @@ def test_a_cost_that_hardly_ever_comes_is_no_free_lunch(chance: float, stay: flo
     assert rc.solve(model, "arcs", time_limit=AMPLE).status == "infeasible"
 
 
+# Searches that get on
+
+
+def two_states(to: tuple[int, ...], start: int) -> rc.CPOMDP:
+    """Two states that are seen, and where each action leads; going to and fro spends the budget to the last digit."""
+    transition = np.zeros((2, 2, 2))
+    for (a, s), after in zip(itertools.product(range(2), repeat=2), to, strict=True):
+        transition[a, s, after] = 1.0
+    return rc.CPOMDP(
+        transition=transition,
+        observation=[np.eye(2)] * 2,
+        reward=np.zeros((2, 2)),
+        cost=[[2.0, 2.0], [0.1, 1.0]],
+        initial_belief=np.eye(2)[start],
+        discount=0.99,
+        budget=105.47738693467328,
+    )
+
+
+@pytest.mark.parametrize("to", [(0, 0, 1, 0), (1, 0, 0, 0), (1, 0, 1, 0)])
+def test_a_search_for_thrift_alone_makes_a_trial_at_every_call(
+    to: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where bounds are as near as they should be, and nothing is known yet to keep the budget."""
+    search, calls, run = (
+        BudgetSearch(BeliefGraphSearch(two_states(to, 0), Objective(1.0, np.zeros(1)))),
+        [],
+        BudgetSearch._run,
+    )
+
+    def counted(self: BudgetSearch, *given: Any) -> None:
+        calls.append(self.trials)
+        assert len(calls) < 200
+        run(self, *given)
+
+    monkeypatch.setattr(BudgetSearch, "_run", counted)
+    search.search(2.0, 200_000, 100)
+    assert search.trials >= 2
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_budget_that_is_attained_exactly_is_found(start: int) -> None:
+    for to in itertools.product(range(2), repeat=4):
+        model = two_states(to, start)
+        result = rc.solve(model, "arcs", epsilon=2.0, time_limit=AMPLE)
+        leaves, stays = to[0] or to[2], to[1] or to[3]  # the dear state, and in the cheap one
+        assert result.status == ("optimal" if leaves or (start == 1 and stays) else "infeasible"), to
+        if result.status == "optimal":
+            assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_levels_that_are_wanted_two_at_a_time_double_all_the_same() -> None:
+    search = BudgetSearch(BeliefGraphSearch(two_states((0, 0, 1, 0), 0), Objective(1.0, np.zeros(1))))
+    for times in range(1, 5):
+        search.steps.wanted[:2, 0] = 50 + times * np.array([0.1234, 0.4321])
+        search.belief_plans.counts["wanted"][0] = 2
+        assert search.refine()
+        assert search.n_levels == 128 * 2**times
+    search.steps.wanted[:8, 0] = 20 + 0.01 * np.arange(8)
+    search.belief_plans.counts["wanted"][0] = 8
+    assert search.refine()
+    assert search.n_levels == 128 * 2**4
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_an_interrupt_while_levels_change_finds_whole_bounds(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from rcpomdp.solvers.arcs import search as budgeted

@@ -22,6 +22,7 @@ from rcpomdp.solvers.arcs_published import leaf_policy as paper_plans
 from rcpomdp.solvers.arcs_published.solve import arcs_paper
 from rcpomdp.solvers.arcs_published.tree import PaperSearch
 from strategies import Dense, cpomdps, lively_models, random_model
+from work import AMPLE, stop_after
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=30)
 
@@ -538,3 +539,37 @@ def test_one_cost_only(n_costs: int) -> None:
 def test_bad_options(option: dict[str, float]) -> None:
     with pytest.raises(rc.InputError):
         arcs_paper(rc.problems.make("ce"), **option)  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_policy_that_spends_all_tolerance_is_verified() -> None:
+    """What is far out of reach makes the search spend to the last digit; rounding must not carry it beyond."""
+    model = rc.CPOMDP(
+        transition=[np.eye(2)] * 2,
+        observation=[[[1.0], [1.0]]] * 2,
+        reward=[[1.0, 0.0], [1e12, -1e12]],
+        cost=[[1.0, 0.0], [1e12, 1e12]],
+        initial_belief=[1.0, 0.0],
+        discount=0.9,
+        budget=1.0,
+    )
+    result = rc.solve(model, variant="paper", time_limit=AMPLE, progress=stop_after(400))
+    assert result.admissible
+    assert (result.sure_cost <= model.spending_limit).all()
+    assert rc.verify(model, result.policy, {"sure_cost": result.sure_cost.tolist()}).problem is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_horizon_without_a_discount_adds_up_steps() -> None:
+    model = rc.CPOMDP(
+        transition=[[[1.0]]] * 2,
+        observation=[[[1.0]]] * 2,
+        reward=[[1.0, 0.0]],
+        cost=[[1.0, 0.5]],
+        initial_belief=[1.0],
+        discount=1.0,
+        budget=7.0,
+        horizon=10,
+    )
+    result = rc.solve(model, variant="paper", time_limit=AMPLE, progress=stop_after(50))
+    assert result.lower <= 4 <= result.upper + 1e-9
+    assert result.horizon is None or result.horizon >= 0

@@ -255,10 +255,11 @@ def search(
         gap = search.bounds.upper[search.bounds.row[root], level] - known(
             search.belief_plans, search.levels, root, budget
         )
-        mode = EXACT
-        if best_belief_plan(search.belief_plans, root, budget) == NONE and trials % 2 == 0:
-            mode = THRIFTY
-        elif gap <= epsilon:
+        mode, is_close_enough = EXACT, gap <= epsilon
+        if best_belief_plan(search.belief_plans, root, budget) == NONE:
+            if trials % 2 == 0 or is_close_enough:  # what is left to find is that anything keeps the budget
+                mode = THRIFTY
+        elif is_close_enough:
             break
         share = tuning.share if trials % 4 < 2 else tuning.wide_share
         if trial(search, root, budget, mode, max(epsilon, share * gap), tuning, trials) == FULL:

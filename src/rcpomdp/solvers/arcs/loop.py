@@ -16,7 +16,7 @@ from ..early import finishing
 from ..effort import Effort
 from ..policy_value import with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from ..warmup import smallest_model
+from ..warmup import smallest_ending_model, smallest_model
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
@@ -185,18 +185,20 @@ def _point(search: BudgetSearch, seconds: float, before: TracePoint | None = Non
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    search = _smallest_search()
-    search.search(0.0, 10, 2)
-    search.refine()
+    for model in (smallest_ending_model(), smallest_model()):
+        search = _search_of(model)
+        search.search(0.0, 10, 2)
+        search.refine()
+    search.graph_search.best_totals()
 
 
 @cache
 def load_acting_kernels() -> None:
     """The same for what only acting needs."""
-    search = _smallest_search()
+    search = _search_of(smallest_model())
     policy = OnlinePolicy(search, search.thriftiest_belief_plan, 0.0, 1.0)
     policy.update(policy.initial(np.random.default_rng(0)), 0)
 
 
-def _smallest_search() -> BudgetSearch:
-    return BudgetSearch(BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))))
+def _search_of(model: CPOMDP) -> BudgetSearch:
+    return BudgetSearch(BeliefGraphSearch(model, Objective(1.0, np.zeros(1))))

@@ -42,6 +42,7 @@ _MOST_BOUNDS = 1 << 30  # levels times rows
 _ROWS = 256  # of bounds, to begin with
 _BY_ROW = Bounds._fields.index("hi")  # where the fields of bounds begin that are by row
 _WANTED = 16  # levels that are asked for before more of them are made
+_FEW = 4  # new ones that are too few to be all there are
 NEARLY_UNCONSTRAINED = (
     0.2  # share of what can be spent at all, from which on it is worth a look what is best without a budget
 )
@@ -246,7 +247,7 @@ class BudgetSearch:
         self.belief_plans.unconstrained_from[:] = np.minimum(self.unlimited, sure)
 
     def refine(self) -> bool:
-        """More levels: where trials wanted them, else twice as many; False if there are as many as there may be."""
+        """More levels: where trials wanted them, and twice as many if those are few; False if there may be no more."""
         n_levels = self.bounds.upper.shape[1]
         if n_levels >= self.switches.most_levels or n_levels * int(self.belief_plans.counts["rows"][0]) > _MOST_BOUNDS:
             return False
@@ -254,7 +255,7 @@ class BudgetSearch:
         wanted = self.steps.wanted[: self.belief_plans.counts["wanted"][0]]
         self.belief_plans.counts["wanted"][0] = 0
         self.extra = [np.union1d(old, new) for old, new in zip(self.extra, wanted.T, strict=True)]
-        if all(len(old) == len(new) for old, new in zip(before[0], self.extra, strict=True)):
+        if all(len(new) - len(old) < _FEW for old, new in zip(before[0], self.extra, strict=True)):
             self.n_levels *= 2
         if not self._lay_out():
             self.extra, self.n_levels = before

@@ -26,7 +26,7 @@ from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
 from ..cgcp.solve import cgcp
-from ..checks import check_common, check_k, check_totals, is_number
+from ..checks import check_budgets, check_common, check_k, check_totals, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
 from ..effort import Effort
@@ -37,6 +37,7 @@ from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
 from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..warmup import load_model_kernels
 from .base_cost import with_base_cost, without_base_cost
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
@@ -110,6 +111,8 @@ def arcs(
         raise InputError(f"unknown variant {variant!r}{did_you_mean(variant, VARIANTS)} (known: {', '.join(VARIANTS)})")
     if variant != "paper" and (pruning is not True or heuristic_share != 0.5 or ties != "best"):
         raise InputError("pruning, heuristic_share and ties are those of the variant 'paper'")
+    check_totals(model)
+    check_budgets(model)
     limits: dict[str, Any] = {"epsilon": epsilon, "time_limit": time_limit, "memory_limit": memory_limit}
     limits |= {"seed": seed, "progress": progress}
     if k is not None and np.isfinite(k):
@@ -126,11 +129,11 @@ def arcs(
         return unfolded(arcs_paper(told, act_time=act_time, **own, **limits), model)
     if isinstance(switches, Mapping):
         switches = ArcsSwitches.of(switches)
-    check_totals(model)
     if proof:
         check_provable(model)
     if model.discount == 0:
         return _one_step(model, seed)
+    load_model_kernels()
     effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress, proves=proof)
     return _in_every_history(model, effort, switches, act_time, proof)
 

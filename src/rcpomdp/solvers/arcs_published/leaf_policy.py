@@ -17,6 +17,7 @@ from ..clock import Clock
 _EPSILON = 1e-3  # gap of the least cost, relative to it or to the largest cost of a step
 _WORK = 10**8  # steps of the search for it at most
 _TIE_BREAK = 1e-6  # most that breaking ties by reward may cost, relative to the largest cost of a step
+_ROUNDING = 1e-12  # share of a budget that is left to the rounding of what is spent, step by step
 
 
 def least_cost_search(model: CPOMDP, memory_limit: float) -> BeliefGraphSearch:
@@ -126,7 +127,7 @@ def build_setting(
         model=model.arrays,
         discount=model.discount,
         budget=float(model.budget[0]),
-        limit=float(model.spending_limit[0]),
+        limit=float(model.spending_limit[0]) * (1 - _ROUNDING),
         terminal=model.terminal,
         class_of=x.class_of,
         start=x.start,

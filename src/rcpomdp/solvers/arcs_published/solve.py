@@ -46,6 +46,7 @@ from ...errors import InputError
 from ...kernels.arcs_published.tree import ROOT
 from ...model import CPOMDP
 from ...policies import Policy
+from .. import sarsop as unconstrained
 from ..checks import check_common, check_whole, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
@@ -60,7 +61,7 @@ from ..result import (
     Result,
     TracePoint,
 )
-from ..warmup import smallest_model
+from ..warmup import smallest_ending_model, smallest_model
 from .online import ActingPolicy
 from .tree import PaperSearch
 
@@ -208,6 +209,8 @@ def _loop(
 @cache
 def _load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: two rounds on the smallest model."""
-    search = PaperSearch(smallest_model(), np.inf, 0)
-    _run(search, 0.0, Clock(None), 0, None, 2, None)
-    search.advance_at(ROOT, -1.0)
+    unconstrained.load_kernels()  # for the policy at leaves
+    for model in (smallest_ending_model(), smallest_model()):
+        search = PaperSearch(model, np.inf, 0)
+        _run(search, 0.0, Clock(None), 0, None, 2, None)
+        search.advance_at(ROOT, -1.0)

@@ -265,7 +265,7 @@ class PaperSearch:
             states, probs = t.state[at : at + size], t.prob[at : at + size]
             place = x.plan_at[plan] + states - x.start[x.class_of[states[0]]]
             reward, cost = x.plan_reward[place] @ probs, x.plan_cost[place] @ probs
-        sure = 0.0 if cost == 0 else x.plan_step[plan] / (1 - x.discount)
+        sure = 0.0 if cost == 0 else x.plan_step[plan] / self.model.fade
         return float(reward), float(cost), float(sure)
 
 

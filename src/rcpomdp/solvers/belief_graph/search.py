@@ -152,8 +152,9 @@ class BeliefGraphSearch:
         """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
         stop = self.work + work
         tuning = self.switches.tuning()
-        if share is not None:
-            tuning = tuning._replace(share=share, wide_share=share)
+        target = epsilon
+        if share is not None:  # sharper than epsilon, too: a trial's target is no less than what the kernel is given
+            tuning, target = tuning._replace(share=share, wide_share=share), share * epsilon
         while self.work < stop and self.gap > epsilon and not self.out_of_memory:
             status, self.trials = search_kernels.search(
                 self.space,
@@ -162,7 +163,7 @@ class BeliefGraphSearch:
                 self.scratch,
                 self.model.discount,
                 self.root,
-                epsilon,
+                target,
                 tuning,
                 stop - self.work,
                 self.trials,

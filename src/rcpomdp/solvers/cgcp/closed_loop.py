@@ -35,7 +35,7 @@ from ...tolerance import RELATIVE, spending_limit
 from ...views import notebook
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, is_number
+from ..checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_totals, is_number
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, Result, TracePoint
@@ -90,6 +90,7 @@ def cgcp_cl(
             f"what to do once too much was spent is one of {', '.join(map(repr, OVERSPENT))}, not {overspent!r}"
         )
     check_totals(model, LARGEST_OF_PROGRAMS)
+    check_budgets(model)
     unconstrained.load_kernels()
     clock = Clock(step_time if time_limit is None else time_limit).watch()
     graph_search = _graph_search(model, memory_limit)

@@ -107,7 +107,7 @@ class Master:
     def mixture(self) -> Mixture:
         """The optimal mixture without rounding in its weights, moved towards a cheaper column where it is above ĉ."""
         rewards, costs = (np.array(part) for part in zip(*self.columns, strict=True))
-        dear = (costs[:, self.limited] > MOST_UNITS * self._units).any(axis=1)
+        dear = (costs[:, self.limited] / MOST_UNITS > self._units).any(axis=1)
         weights = np.where((self.weights > _LEAST_WEIGHT) & ~(dear & ~dear.all()), self.weights, 0.0)
         weights = self._free(weights, costs)
         weights /= weights.sum()

@@ -123,7 +123,7 @@ class Pricing:
             if graph_search.out_of_memory:
                 return MEMORY_LIMIT
             if graph_search.gap <= graph_search.slack or self._stalls.found(
-                graph_search.lower, graph_search.upper, graph_search.sizes[0]
+                graph_search.lower, graph_search.upper, graph_search.sizes[0], trials=graph_search.trials
             ):
                 return STALLED
             graph_search.search(

@@ -36,7 +36,7 @@ from ...model import CPOMDP
 from ...verification.proof import EXPECTATION
 from .. import sarsop as unconstrained
 from ..belief_graph.search import BeliefGraphSearch, Objective
-from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
+from ..checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..proofs.write import check_provable, with_proof
@@ -86,6 +86,7 @@ def cgcp(
     check_common(epsilon, time_limit, memory_limit, seed, progress)
     check_whole(iterations, "iterations", 1)
     check_totals(model, LARGEST_OF_PROGRAMS)
+    check_budgets(model)
     if proof:
         check_provable(model)
     unconstrained.load_kernels()

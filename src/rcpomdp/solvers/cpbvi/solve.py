@@ -25,6 +25,7 @@ What departs from the publications, or is not told there:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,11 +35,13 @@ from ...bounds.blind import blind_vectors
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
-from ..checks import LARGEST_OF_PROGRAMS, check_common, check_totals, check_whole
+from ...simulation.simulate import simulate
+from ..checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_totals, check_whole
 from ..clock import Clock
 from ..early import answers_early, finishing
 from ..policy_value import worth
 from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
+from ..warmup import load_model_kernels, smallest_model
 from .points import Points
 
 _SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
@@ -143,8 +146,10 @@ def _run(
     check_whole(options.beliefs, "beliefs", 1)
     check_whole(options.iterations, "iterations", 1)
     check_totals(model, LARGEST_OF_PROGRAMS)
+    check_budgets(model)
     budget = options.budget(model)
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
+    _load_kernels()
     clock = Clock(time_limit).watch()
     seconds = _SHARE * time_limit if time_limit is not None else np.inf
     search = _Search(model, gain, options.mixed, bool(options.blind_plans), clock, seconds, memory_limit)
@@ -287,3 +292,12 @@ class _Search:
     def point(self) -> TracePoint:
         """The state of the search, which has no bounds."""
         return TracePoint(self.clock.seconds, -np.inf, np.inf, self.sweeps, len(self.points.beliefs), len(self.actions))
+
+
+@cache
+def _load_kernels() -> None:
+    """Compile the kernels, or load them from the cache, before any clock runs."""
+    load_model_kernels()
+    model = smallest_model()
+    vectors = blind_vectors(model, np.concatenate([model.reward[None], model.cost]))
+    simulate(model, BudgetedAlphaPolicy(model, vectors, np.arange(model.n_actions), np.array(model.budget)), 1, 1)

@@ -143,7 +143,9 @@ class Front:
             return self._on_hull(float(left[self.limited[0]]))
         if (left[self.limited] < 0).any():
             return self._nothing()
-        master = Master(left, left + np.where(np.isfinite(left), most - left, 0.0) / 2, scale)
+        limit = left.copy()
+        limit[self.limited] += (most[self.limited] - left[self.limited]) / 2
+        master = Master(left, limit, scale)
         for reward, *cost in self.values:
             master.add(float(reward), np.array(cost))
         master.solve()

@@ -26,6 +26,7 @@ from ..cgcp.solve import cgcp
 from ..clock import Clock
 from ..early import finishing
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..warmup import load_model_kernels
 from .extraction import Extraction
 from .prices import Prices
 from .tree import Tree
@@ -54,6 +55,7 @@ def finite_k(
             model, epsilon=epsilon, time_limit=time_limit, memory_limit=memory_limit, seed=seed, progress=progress
         )
         return replace(found, solver="arcs", k=1, seed=seed)
+    load_model_kernels()
     unconstrained.load_kernels()
     clock = Clock(time_limit).watch()
     prices = Prices(model, memory_limit, clock)
