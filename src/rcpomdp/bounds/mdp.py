@@ -23,6 +23,7 @@ from ..model.endings import before_the_end
 
 _SWEEPS = 500
 _POLICIES = 100
+_AT_ONCE = 20_000_000  # products that are done before there is any hurry, about 0.03 s
 _SOLVABLE = 3000  # states; the factors of a larger sparse system may fill up
 _RELATIVE = 1e-9  # settled when the bound is loose by no more than this share of the values
 _EPS = float(np.finfo(np.float64).eps)
@@ -53,7 +54,8 @@ def mdp_q_values(model: CPOMDP) -> FloatArray:
             r = residual()
             loose = float(r.max() - r.min())
             value += r + gamma / model.fade * (r.max() + r.min()) / 2
-        if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())) or hurry():
+        in_hurry = sweep * m.t_next.size > _AT_ONCE and hurry()
+        if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())) or in_hurry:
             break
     else:
         if model.n_states <= _SOLVABLE:
