@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -126,7 +125,4 @@ def _verify_proof(
 
 
 def _proven(found: ProofCheck) -> str:
-    what = (
-        "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
-    )
-    return f"proven: {what} ({found.points:,} beliefs, {found.entries:,} bounds)"
+    return f"proven: {found.statement} ({found.points:,} beliefs, {found.entries:,} bounds)"

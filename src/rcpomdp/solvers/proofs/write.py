@@ -26,6 +26,7 @@ from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
 from . import evidence
+from .levels import first_budget
 from .trace import Trace, Tracer, no_trace
 from .values import Values
 
@@ -86,7 +87,9 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
         limited = np.flatnonzero(np.isfinite(model.budget))
         known.tables += [known.late.extend(_weighed(model, np.eye(model.n_costs)[k])) for k in limited]
     class_of = observability_classes(model).class_of
-    budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
+    budget = np.full(model.n_costs, np.inf)
+    if criterion == EVERY_HISTORY:
+        budget = np.array(model.spending_limit) * first_budget(model)
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
     span = float(known.tables[0].value.max() - known.tables[0].value.min())
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
