@@ -178,7 +178,7 @@ class Inequalities(Ground):
         """Bounds of relaxation j at points, by table and entry, [n, A]."""
         coarse, entry = self.coarse(j, budget), self.find(point, j, budget)
         found = np.empty((len(point), self.model.n_actions))
-        for t in np.unique(coarse).tolist():
+        for t in kinds(coarse):
             found[coarse == t] = self.hinted(j, t)[point[coarse == t]]
         here = (entry >= 0) & by_entries
         found[here] = np.minimum(found[here], self.value[entry[here]])
@@ -208,7 +208,7 @@ class Inequalities(Ground):
                 after = self.left_of(budget, cost)
                 coarse = self.coarse(j, after)[cls][source]
                 best = np.full(len(starts), -np.inf)
-                for u in np.unique(coarse).tolist():
+                for u in kinds(coarse):
                     here = slice(None) if (coarse == u).all() else np.flatnonzero(coarse == u)
                     each = np.asarray(lines[here] @ p.table[u])
                     each[~self.allowed(after_class[here], after[cls][source[here]])] = -np.inf
@@ -342,7 +342,7 @@ class Inequalities(Ground):
         """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf for what cannot be paid for, [n, A]."""
         coarse = self.coarse(j, budget)
         value = np.empty((len(line), self.model.n_actions))
-        for t in np.unique(coarse).tolist():
+        for t in kinds(coarse):
             here = np.flatnonzero(coarse == t)
             value[here] = self.of_rest(f, t, line[here])
         for target, share in zip(f.target, f.share, strict=True):
@@ -376,4 +376,15 @@ class Inequalities(Ground):
 
 def least_of(values: FloatArray, first: IntArray) -> FloatArray:
     """The least of the rows of values [n, A] from each first one on, up to the next."""
-    return values if len(first) == len(values) else np.asarray(np.minimum.reduceat(values, first))
+    if len(first) == len(values):
+        return values
+    least, count = values[first], np.diff(first, append=len(values))
+    for m in range(1, int(count.max(initial=0))):  # most have one or two
+        some = np.flatnonzero(count > m)
+        least[some] = np.minimum(least[some], values[first[some] + m])
+    return least
+
+
+def kinds(numbers: IntArray) -> list[int]:
+    """The different ones of many numbers that are small and not negative."""
+    return np.flatnonzero(np.bincount(numbers)).tolist()

@@ -14,6 +14,7 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
 from ...verification.ground import lasting, least_costs, rounding_of_costs
+from ...verification.inequalities import kinds
 from ...verification.proof import EXACT
 from .evidence import NONE, Evidence
 from .levels import UP, closed_levels, first_budget
@@ -199,7 +200,7 @@ class Tracer:
         table = self.e.tables[j]
         at = np.searchsorted(table.level, budget[:, table.cost]) if budget.shape[1] else np.zeros(len(budget), int)
         bound = np.empty((rows.shape[0], self.model.n_actions))
-        for t in np.unique(at).tolist():
+        for t in kinds(at):
             bound[at == t] = rows[np.flatnonzero(at == t)] @ table.value[t, : self.model.n_states]
         return bound
 
