@@ -164,6 +164,14 @@ def test_rounding_allows_for_all_that_a_policy_may_lose() -> None:
     assert found.upper >= 4e-13 * 1e6 / (1 - model.discount)
 
 
+def test_limits_of_steps_have_room_for_beliefs_that_stand_for_one_another() -> None:
+    model, _, proof = proven("tunnels")
+    limited = model._changed(arrays=model.arrays._replace(step_limit=np.array([0.5])))
+    q = Inequalities(limited, proof)
+    steps = 37 / (1 - model.discount) + len(proof.entry_point)
+    assert 0.5 * (1 + 4e-13 * steps) < q.step_limit[0] < 0.5 * (1 + 1e-6)
+
+
 def with_entries(path: Path, change: Callable[[zipfile.ZipFile, zipfile.ZipFile], None]) -> None:
     content = path.read_bytes()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(path, "w") as new:

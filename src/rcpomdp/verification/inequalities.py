@@ -23,7 +23,7 @@ from .._types import BoolArray, FloatArray, IntArray
 from ..errors import ProofError
 from ..model import CPOMDP
 from .chain import entries
-from .ground import TWIN, Ground, lasting, rounding_of_costs
+from .ground import TWIN, Ground, lasting, reserve, rounding_of_costs
 from .proof import EXACT, Proof
 
 _HUGE = 1e300
@@ -79,6 +79,8 @@ class Inequalities(Ground):
             raise ProofError("this is no proof for the model: a point holds terminal states alone")
         self.cap = model.cost.max(axis=(1, 2), initial=0.0) * lasting(model)
         self.budget = self._budgets(proof.entry_level)
+        # Beliefs that stand for one another may cost a little more or less, in each of so many steps.
+        self.step_limit = model.arrays.step_limit * reserve(model, len(proof.entry_point))
         costs = [self.points @ c * (1 - rounding_of_costs(model)) for c in model.cost]
         self.point_cost = np.stack(costs, axis=1) if costs else np.zeros((shape[0], 0, model.n_actions))
         self._list_entries()
@@ -169,7 +171,7 @@ class Inequalities(Ground):
                 bound[found < -self.doubt] = -np.inf
         able = self.allowed(self.point_class[point], budget)
         if mode == EXACT:
-            limit = np.minimum(budget, self.model.arrays.step_limit)
+            limit = np.minimum(budget, self.step_limit)
             able &= (self.point_cost[point] <= limit[:, :, None]).all(axis=1)
         bound[~able] = -np.inf
         return bound
