@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -128,7 +127,4 @@ def _verify_proof(
 def _proven(found: ProofCheck) -> str:
     from ..model.validation import count
 
-    what = (
-        "no policy keeps the budget" if found.upper == -math.inf else f"no policy is worth more than {found.upper:.9g}"
-    )
-    return f"proven: {what} ({count(found.points, 'belief')}, {count(found.entries, 'bound')})"
+    return f"proven: {found.statement} ({count(found.points, 'belief')}, {count(found.entries, 'bound')})"

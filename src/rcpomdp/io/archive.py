@@ -55,6 +55,9 @@ class Archive:
     def __init__(self, kind: Kind, archive: zipfile.ZipFile, shown: str) -> None:
         self.kind, self.shown = kind, shown
         self._archive = archive
+        names = archive.namelist()
+        if len(set(names)) < len(names):  # another reader may take the other one
+            raise kind.error(f"{shown} has two entries of one name, as no {kind.name} has")
         self.header = self._header()
 
     def size(self, name: str) -> int:

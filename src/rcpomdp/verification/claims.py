@@ -201,8 +201,14 @@ class Claims:
             return Check("upper", self.upper, REFUTED, "the claimed bounds cross")
         if found.proof is None or self.upper is None:
             return Check("upper", self.upper, UNCHECKED, "that no policy earns more is the solver's word")
+        if (other := found.proof.speaks_of(self._asked(found))) is not None:
+            return Check("upper", self.upper, UNCHECKED, other)
         wrong = found.proof.refutes(self.upper)
         return Check("upper", self.upper, CONFIRMED if wrong is None else UNDECIDED, wrong)
+
+    def _asked(self, found: Findings) -> int | None:
+        """Which histories the claims, or the question, are about: those shorter than k; None: all."""
+        return found.k if self.k is None else self.k
 
     @property
     def _between(self) -> float | None:
@@ -226,7 +232,7 @@ class Claims:
             return Check("status", self.status, REFUTED, why)
         if self.status == "optimal" and holds and proven and apart is not None and self.epsilon is not None:
             return Check("status", self.status, CONFIRMED)
-        if self.status == "infeasible" and found.proof is not None and found.proof.proves_infeasible:
+        if self.status == "infeasible" and found.proof is not None and found.proof.rules_out(self._asked(found)):
             return Check("status", self.status, CONFIRMED)
         return Check("status", self.status, UNCHECKED, "it rests on what no policy can do, which is the solver's word")
 

@@ -19,6 +19,7 @@ from .chain import entries
 from .proof import EVERY_HISTORY, Proof
 
 UNIT = 2.0**-53
+_NEGLIGIBLE = 37.0  # γ^n ≤ exp(−n(1 − γ)) is below 2^-53 from n = 37/(1 − γ) on
 TWIN = 1e-13  # relative difference below which two beliefs are rounding of one
 
 
@@ -26,6 +27,8 @@ class Ground:
     """The model, as the inequalities of a proof see it."""
 
     def __init__(self, model: CPOMDP, proof: Proof) -> None:
+        if model.discount == 0:
+            raise ProofError("proofs are for discounts above 0: without one the first step is all there is")
         self.model, self.proof = model, proof
         self.moves = [sp.csr_array(t) for t in model.transition]
         self.seen = [sp.csr_array(z) for z in model.observation]
@@ -92,12 +95,9 @@ class Ground:
 
     def _least_costs(self) -> None:
         """Find the least cost of each action over a class, [K, classes, A]; inf where no step may cost that much."""
-        model = self.model
-        self.floor = np.full((model.n_costs, self.n_classes, model.n_actions), np.inf)
-        for k in range(model.n_costs):
-            np.minimum.at(self.floor[k], self.proof.class_of, model.cost[k])
-            if self.proof.criterion == EVERY_HISTORY:
-                self.floor[k][self.floor[k] > model.arrays.step_limit[k]] = np.inf
+        self.floor = least_costs(self.model, self.proof.class_of)
+        if self.proof.criterion == EVERY_HISTORY:
+            self.floor[self.floor > self.model.arrays.step_limit[:, None, None]] = np.inf
 
     def left_of(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
         """What is left of budgets [n, K] after costs [n, K], rounded up."""
@@ -154,6 +154,19 @@ def rounding_of_costs(model: CPOMDP) -> float:
     return 4 * (model.n_states + 8) * UNIT
 
 
-def growth_of_twins(model: CPOMDP) -> float:
-    """By what a budget must grow, at least, where one belief stands for its twin."""
-    return 1 + 4 * (TWIN + rounding_of_costs(model))
+def least_costs(model: CPOMDP, class_of: IntArray) -> FloatArray:
+    """The least cost of each action over a class, [K, classes, A]."""
+    least = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
+    for k in range(model.n_costs):
+        np.minimum.at(least[k], class_of, model.cost[k])
+    return least
+
+
+def reserve(model: CPOMDP, chain: int) -> float:
+    """By what the budget of the first exact entry must exceed what may be spent, relative.
+
+    At each step one belief may stand for its twin, from which a policy may spend more by a little. After `steps` none
+    of it matters, and what is impossible rests on no more than `chain` steps.
+    """
+    steps = lasting(model) if model.discount == 1 else min(lasting(model) * _NEGLIGIBLE, most_steps(model, True))
+    return float(np.exp((steps + chain + 2) * np.log1p(4 * (TWIN + rounding_of_costs(model)))))

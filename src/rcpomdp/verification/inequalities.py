@@ -23,10 +23,11 @@ from .._types import BoolArray, FloatArray, IntArray
 from ..errors import ProofError
 from ..model import CPOMDP
 from .chain import entries
-from .ground import TWIN, Ground, growth_of_twins, lasting, rounding_of_costs
+from .ground import TWIN, Ground, lasting, reserve, rounding_of_costs
 from .proof import EXACT, Proof
 
 _HUGE = 1e300
+_FAINT = 1e-290  # a probability below this is rounded by more than a share of it
 _BATCH = 1_000_000  # numbers that are worked on at once, more or less
 
 
@@ -76,18 +77,20 @@ class Inequalities(Ground):
         alive = np.add.reduceat(~model.terminal[proof.point_state], proof.point_ptr[:-1])
         if (alive[1:] == 0).any():
             raise ProofError("this is no proof for the model: a point holds terminal states alone")
-        # Rounding, relative: of what a belief costs, and of what is left when one belief stands for its twin
-        self.off = rounding_of_costs(model)
-        self.growth = growth_of_twins(model)
         self.cap = model.cost.max(axis=(1, 2), initial=0.0) * lasting(model)
         self.budget = self._budgets(proof.entry_level)
-        self.point_cost = np.stack([self.points @ c for c in model.cost], axis=1) if model.n_costs else None
+        # Beliefs that stand for one another may cost a little more or less, in each of so many steps.
+        self.step_limit = model.arrays.step_limit * reserve(model, len(proof.entry_point))
+        costs = [self.points @ c * (1 - rounding_of_costs(model)) for c in model.cost]
+        self.point_cost = np.stack(costs, axis=1) if costs else np.zeros((shape[0], 0, model.n_actions))
         self._list_entries()
         key = (proof.cover_point * model.n_actions + proof.cover_action) * model.n_observations
         key = key + proof.cover_observation
         self._cover_order = np.argsort(key, kind="stable")
         self._cover_key = key[self._cover_order]
         self.doubt = 0.0  # by how much bounds of relaxations may be too low
+        self.rests: list[tuple[IntArray, IntArray]] = []  # entries that may be impossible because earlier ones are
+        self.reserve = np.inf  # an exact entry holds for budgets that are smaller than its own by this factor
         self._gains: dict[int, FloatArray] = {}
         self._hinted: dict[tuple[int, int], FloatArray] = {}
 
@@ -167,10 +170,9 @@ class Inequalities(Ground):
             elif p.weights[j, 0] == 0:
                 bound[found < -self.doubt] = -np.inf
         able = self.allowed(self.point_class[point], budget)
-        if mode == EXACT and self.point_cost is not None:
-            cost = self.point_cost[point] * (1 - self.off)
-            limit = np.minimum(budget, self.model.arrays.step_limit)
-            able &= (cost <= limit[:, :, None]).all(axis=1)
+        if mode == EXACT:
+            limit = np.minimum(budget, self.step_limit)
+            able &= (self.point_cost[point] <= limit[:, :, None]).all(axis=1)
         bound[~able] = -np.inf
         return bound
 
@@ -178,7 +180,7 @@ class Inequalities(Ground):
         """Bounds of relaxation j at points, by table and entry, [n, A]."""
         coarse, entry = self.coarse(j, budget), self.find(point, j, budget)
         found = np.empty((len(point), self.model.n_actions))
-        for t in np.unique(coarse).tolist():
+        for t in kinds(coarse):
             found[coarse == t] = self.hinted(j, t)[point[coarse == t]]
         here = (entry >= 0) & by_entries
         found[here] = np.minimum(found[here], self.value[entry[here]])
@@ -208,7 +210,7 @@ class Inequalities(Ground):
                 after = self.left_of(budget, cost)
                 coarse = self.coarse(j, after)[cls][source]
                 best = np.full(len(starts), -np.inf)
-                for u in np.unique(coarse).tolist():
+                for u in kinds(coarse):
                     here = slice(None) if (coarse == u).all() else np.flatnonzero(coarse == u)
                     each = np.asarray(lines[here] @ p.table[u])
                     each[~self.allowed(after_class[here], after[cls][source[here]])] = -np.inf
@@ -259,6 +261,7 @@ class Inequalities(Ground):
             share[m, lines] = phi = np.minimum.reduceat(ratio, first)
             support = np.diff(np.append(first, len(member)))
             same = np.maximum.reduceat(ratio, first) <= phi * (1 + TWIN)
+            same &= np.minimum.reduceat(np.minimum(rest[place], self.points.data[e]), first) >= _FAINT
             twin[lines] = (length[lines] == 1) & same & (support == size[lines]) & (phi > 0)
             fits = phi[member] > 0
             rest[place[fits]] = np.maximum(rest[place[fits]] - phi[member[fits]] * self.points.data[e[fits]], 0.0)
@@ -296,10 +299,8 @@ class Inequalities(Ground):
     def lay_out(self, f: Followers, mode: int, at: IntArray, a: int) -> Steps:
         """Rows and lines for each of entries [n] of a mode under action a, and what is left there."""
         point = self.proof.entry_point[at]
-        cost = self.floor[:, self.point_class[point], a].T
-        if mode == EXACT and self.point_cost is not None:
-            cost = self.point_cost[point, :, a] * (1 - self.off)
-        left = self.left_of(self.budget[at], cost) * (self.growth if mode == EXACT else 1.0)
+        cost = self.point_cost[point, :, a] if mode == EXACT else self.floor[:, self.point_class[point], a].T
+        left = self.left_of(self.budget[at], cost)
         job, row = entries(f.row_ptr, np.searchsorted(f.point, point))
         owner, line = entries(f.line_ptr, row)
         return Steps(f, at, job, row, owner, line, left[job])
@@ -343,7 +344,7 @@ class Inequalities(Ground):
         """Bounds of relaxation j on what lines cover, with budgets [n, K]; −inf for what cannot be paid for, [n, A]."""
         coarse = self.coarse(j, budget)
         value = np.empty((len(line), self.model.n_actions))
-        for t in np.unique(coarse).tolist():
+        for t in kinds(coarse):
             here = np.flatnonzero(coarse == t)
             value[here] = self.of_rest(f, t, line[here])
         for target, share in zip(f.target, f.share, strict=True):
@@ -369,9 +370,23 @@ class Inequalities(Ground):
             bound[some] = np.where((found >= 0)[:, None], self.value[found], np.inf)
             later = (found >= entry[some])[:, None] & (bound[some] == -np.inf)
             before[some] = np.where(later, np.inf, bound[some])
+            none = (self.value == -np.inf).any(axis=1)
+            earlier = (found >= 0) & (found < entry[some]) & none[found] & none[entry[some]]
+            self.rests.append((entry[some][earlier], found[earlier]))
         return before, bound
 
 
 def least_of(values: FloatArray, first: IntArray) -> FloatArray:
     """The least of the rows of values [n, A] from each first one on, up to the next."""
-    return values if len(first) == len(values) else np.asarray(np.minimum.reduceat(values, first))
+    if len(first) == len(values):
+        return values
+    least, count = values[first], np.diff(first, append=len(values))
+    for m in range(1, int(count.max(initial=0))):  # most have one or two
+        some = np.flatnonzero(count > m)
+        least[some] = np.minimum(least[some], values[first[some] + m])
+    return least
+
+
+def kinds(numbers: IntArray) -> list[int]:
+    """The different ones of many numbers that are small and not negative."""
+    return np.flatnonzero(np.bincount(numbers)).tolist()

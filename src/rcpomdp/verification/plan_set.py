@@ -283,10 +283,11 @@ class _Check:
                     if not waiting[j]:
                         following.append(j)
             level = following
-        for i in sorted(reached.keys() - order):
-            o = int(np.flatnonzero([j >= 0 and j in waiting and waiting[j] > 0 for j in policy.successors[i]])[0])
-            seen, j = self.model.observations[o], int(policy.successors[i, o])
-            raise Fault(f"{self._name(i)} goes to {self._name(j)} after observation {seen!r}, which closes a cycle")
+        for i in sorted(reached.keys() - order):  # those of a cycle, and those that it leads to
+            closing = np.flatnonzero([j >= 0 and waiting.get(int(j), 0) > 0 for j in policy.successors[i]])
+            if closing.size:
+                seen, j = self.model.observations[closing[0]], int(policy.successors[i, closing[0]])
+                raise Fault(f"{self._name(i)} goes to {self._name(j)} after observation {seen!r}, which closes a cycle")
         return order, depth
 
     def _check_belief_node(

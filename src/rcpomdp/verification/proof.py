@@ -27,6 +27,9 @@ from ..model import CPOMDP
 EXACT = -1  # mode of an entry in which an action spends C(b, a)
 EVERY_HISTORY, EXPECTATION, NO_BUDGET = CRITERIA = ("every history", "expectation", "none")
 _MOST_KEYS = 1 << 62
+_LONGEST_COVER = 64  # points; room is made for the longest
+_LARGEST = 1e100  # number, so that no product of two overflows
+_ONE = 1e-9  # what the probabilities of a point may be off by in sum
 
 
 class Proof(NamedTuple):
@@ -95,6 +98,7 @@ class Proof(NamedTuple):
         for name, of in (("table_ptr", "table_level"), ("level_ptr", "level"), ("point_ptr", "point_state")):
             _demand(_is_pointer(getattr(self, name), len(getattr(self, of)), 1), f"{name} is no pointer into {of}")
         _demand(_is_pointer(self.cover_ptr, len(self.cover_target), 0), "cover_ptr is no pointer into cover_target")
+        _demand(int(np.diff(self.cover_ptr).max(initial=0)) <= _LONGEST_COVER, "a cover names too many points")
         for name, pointer in (("table_level", self.table_ptr), ("level", self.level_ptr)):
             value = getattr(self, name)
             last = pointer[1:] - 1
@@ -105,11 +109,13 @@ class Proof(NamedTuple):
         _demand(bool((self.entry_level >= 0).all() and (self.entry_level < counts).all()), "there is no such level")
         _demand(int(np.prod([n, j + 1, *counts], dtype=object)) < _MOST_KEYS, "there are too many levels")
         finite = (self.objective, self.weights, self.table, self.point_prob)
-        _demand(all(bool(np.isfinite(part).all()) for part in finite), "some number is not finite")
+        _demand(all(bool((np.abs(part) <= _LARGEST).all()) for part in finite), "some number is not finite, or huge")
         positive = self.criterion == NO_BUDGET or bool((self.weights[:, 1:] >= 0).all())
         _demand(bool((self.point_prob > 0).all()) and positive, "some weight is negative")
+        total = np.add.reduceat(np.minimum(self.point_prob, 2.0), self.point_ptr[:-1])
+        _demand(bool((np.abs(total - 1) <= _ONE).all()), "the probabilities of a point do not add up to 1")
         _demand(bool(np.isin(self.weights[:, 0], (0.0, 1.0, self.objective[0])).all()), "some weight is unknown")
-        infinite = ~np.isfinite(self.entry_value)
+        infinite = ~(np.abs(self.entry_value) <= _LARGEST)
         exact = (self.entry_mode == EXACT)[:, None]
         _demand(
             bool((self.entry_value[infinite] == -np.inf).all() and not (infinite & ~exact).any()), "a value is no value"

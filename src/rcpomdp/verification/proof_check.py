@@ -15,18 +15,32 @@ import numpy as np
 from .._json_values import finite
 from .._types import FloatArray, IntArray
 from ..model import CPOMDP
-from .ground import TWIN, UNIT, lasting
+from .ground import TWIN, UNIT, lasting, reserve
 from .inequalities import Inequalities
-from .proof import EVERY_HISTORY, EXACT, NO_BUDGET, Proof
+from .proof import EVERY_HISTORY, EXACT, EXPECTATION, NO_BUDGET, Proof
 
+REWARD = "reward"
+_WHO = {
+    EVERY_HISTORY: "no policy that keeps the budget in every history",
+    EXPECTATION: "no policy that keeps the budget on average",
+    NO_BUDGET: "no policy, whatever it spends,",
+}
+_LONGEST_CHAIN = 1000
 _DIGITS = 1e-6  # relative: a claim that agrees so far is confirmed
 
 
 class Fault(NamedTuple):
-    """An inequality that does not hold, or holds by the least."""
+    """The inequality of many that fails by the most."""
 
-    excess: float  # by how much the left side is too small
+    excess: float  # by how much the left side is too small; 0 if all hold
     where: str
+
+
+def _excess(needed: FloatArray, value: FloatArray) -> FloatArray:
+    """By how much values are below what they must be no less than; inf where either is no number."""
+    with np.errstate(invalid="ignore"):
+        short = np.where(needed > value, needed - value, np.inf)
+    return np.where(needed <= value, 0.0, short)
 
 
 class ProofCheck(NamedTuple):
@@ -39,11 +53,28 @@ class ProofCheck(NamedTuple):
     excess: float  # by how much the worst inequality fails; what is proven allows for it
     points: int
     entries: int
+    criterion: str  # of which policies: those that keep the budget in "every history", in "expectation", or all, "none"
+    objective: str  # of what: "reward", or a weighted sum with costs
 
     @property
-    def proves_infeasible(self) -> bool:
-        """True if no policy keeps the budget."""
-        return self.confirmed and self.upper == -np.inf
+    def statement(self) -> str:
+        """What is proven, in words."""
+        if self.upper == -np.inf:
+            return f"no policy keeps the budget{' on average' if self.criterion == EXPECTATION else ''}"
+        what = "is worth" if self.objective == REWARD else f"has, by {self.objective},"
+        return f"{_WHO[self.criterion]} {what} more than {self.upper:.9g}"
+
+    def speaks_of(self, k: int | None) -> str | None:
+        """Why it bounds no reward of policies that keep the budget, at histories shorter than k; None if it does."""
+        if self.objective != REWARD:
+            return f"the proof is of another objective, {self.objective}"
+        if k is not None and self.criterion == EVERY_HISTORY:
+            return f"the proof is of policies that keep the budget in every history, and not just below {k} steps"
+        return None
+
+    def rules_out(self, k: int | None) -> bool:
+        """True if no policy keeps the budget, at histories shorter than k."""
+        return self.confirmed and self.upper == -np.inf and (k is None or self.criterion == EXPECTATION)
 
     def refutes(self, upper: float | None) -> str | None:
         """What is wrong with a claimed upper bound if this is all that is proven; None if nothing is."""
@@ -60,6 +91,8 @@ class ProofCheck(NamedTuple):
             "reason": self.problem,
             "upper": finite(self.upper),
             "infeasible": self.upper == -np.inf,
+            "criterion": self.criterion,
+            "objective": self.objective,
             "claimed": finite(self.claimed),
             "excess": finite(self.excess),
             "points": self.points,
@@ -86,8 +119,24 @@ def check_proof(model: CPOMDP, proof: Proof) -> ProofCheck:
         if worst.excess > _rounding(q):
             problem += f": {worst.where}"
     return ProofCheck(
-        confirmed, problem, upper, proof.upper, worst.excess, len(proof.point_ptr) - 1, len(proof.entry_point)
+        confirmed,
+        problem,
+        upper,
+        proof.upper,
+        worst.excess,
+        len(proof.point_ptr) - 1,
+        len(proof.entry_point),
+        proof.criterion,
+        _named(model, proof.objective),
     )
+
+
+def _named(model: CPOMDP, objective: FloatArray) -> str:
+    """What is bounded, in words."""
+    if np.array_equal(objective, np.eye(1, 1 + model.n_costs)[0]):
+        return REWARD
+    terms = zip((objective[0], *-objective[1:]), (REWARD, *model.costs), strict=True)
+    return " ".join(f"{weight:+g}·{name}" for weight, name in terms if weight) or "nothing"
 
 
 def doubts(q: Inequalities) -> tuple[float, float]:
@@ -100,22 +149,34 @@ def _judged(q: Inequalities) -> tuple[Fault, tuple[float, float]]:
     steps = 1 + lasting(q.model)
     allowed = _rounding(q)
     worst = max((*_tables(q), *_entries(q, range(len(q.proof.weights)))), key=lambda fault: fault.excess)
-    q.doubt = doubt = (max(worst.excess, 0.0) + allowed) * steps
-    exact = max(_entries(q, (EXACT,)), key=lambda fault: fault.excess, default=worst)
-    if exact.excess > worst.excess:
-        worst = exact
-    return worst, (doubt, doubt + (max(exact.excess, 0.0) + allowed) * steps)
+    q.doubt = doubt = (worst.excess + allowed) * steps
+    exact = max(_entries(q, (EXACT,)), key=lambda fault: fault.excess, default=Fault(0.0, ""))
+    q.reserve = reserve(q.model, _longest(q.rests, len(q.proof.entry_point)))
+    return max(worst, exact, key=lambda fault: fault.excess), (doubt, doubt + (exact.excess + allowed) * steps)
+
+
+def _longest(rests: list[tuple[IntArray, IntArray]], n: int) -> int:
+    """The longest chain of n entries of which each rests on an earlier one; or n, if it is long."""
+    length = np.zeros(n, dtype=np.int64)
+    for longest in range(_LONGEST_CHAIN):
+        before = length.copy()
+        for entry, on in rests:
+            np.maximum.at(length, entry, before[on] + 1)
+        if np.array_equal(length, before):
+            return longest
+    return n
 
 
 def _rounding(q: Inequalities) -> float:
     """More than rounding, and one belief in the place of its twin, can do to an inequality."""
     model, proof = q.model, q.proof
     finite_values = proof.entry_value[np.isfinite(proof.entry_value)]
+    earned = float(np.abs(model.reward).max()) * lasting(model)
     largest = max(
         float(np.abs(proof.table).max(initial=0.0)),
         float(np.abs(finite_values).max(initial=0.0)),
-        float(np.abs(model.reward).max()),
-        float((proof.weights[:, 1:] @ q.cap).max(initial=0.0)),
+        float((np.abs(proof.weights) @ [earned, *q.cap]).max()),
+        earned,
     )
     terms = 2 * model.n_states + model.n_observations + 64
     return (8 * terms * UNIT + 4 * TWIN) * largest
@@ -127,7 +188,7 @@ def _tables(q: Inequalities) -> Iterator[Fault]:
     over = np.asarray(q.corners @ (~model.terminal).astype(np.float64)) == 0
     for a in range(model.n_actions):
         for j, t, needed in q.table_steps(a):
-            excess = np.where(over, 0.0, needed) - p.table[t, :, a]
+            excess = _excess(np.where(over, 0.0, needed), p.table[t, :, a])
             i = int(excess.argmax())
             where = f"state {model.states[i]!r}" if i < model.n_states else f"one-step belief {i - model.n_states}"
             yield Fault(
@@ -146,7 +207,7 @@ def _entries(q: Inequalities, modes: Any) -> Iterator[Fault]:
             continue
         needed = q.hints(mode, at)
         for a in range(q.model.n_actions):
-            unproven = np.flatnonzero(p.entry_value[at, a] < needed[:, a])
+            unproven = np.flatnonzero(~(needed[:, a] <= p.entry_value[at, a]))
             if unproven.size:
                 yield _worst(q, mode, at[unproven], a)
 
@@ -154,8 +215,7 @@ def _entries(q: Inequalities, modes: Any) -> Iterator[Fault]:
 def _worst(q: Inequalities, mode: int, at: IntArray, a: int) -> Fault:
     value = q.proof.entry_value[at, a]
     needed = q.steps(mode, at, a)
-    with np.errstate(invalid="ignore"):
-        excess: FloatArray = np.where(needed > value, needed - value, -1.0)
+    excess = _excess(needed, value)
     i = int(excess.argmax())
     point = int(q.proof.entry_point[at[i]])
     row = slice(q.points.indptr[point], q.points.indptr[point + 1])
@@ -177,8 +237,7 @@ def _bounds(q: Inequalities, doubts: tuple[float, float]) -> Iterator[float]:
     limit = np.array(model.spending_limit, dtype=np.float64).reshape(1, -1)
     budget = limit if p.criterion == EVERY_HISTORY else np.full_like(limit, np.inf)
     root = np.zeros(1, dtype=np.int64)
-    plain = np.zeros(1 + model.n_costs)
-    plain[0] = 1.0
+    of_reward = _named(model, p.objective) == REWARD
     able = q.allowed(q.point_class[root], budget)[0]
     for j, weights in enumerate(p.weights):
         value = float(np.where(able, q.at_points(j, root, budget)[0], -np.inf).max()) + doubts[0]
@@ -189,10 +248,10 @@ def _bounds(q: Inequalities, doubts: tuple[float, float]) -> Iterator[float]:
         value += float(q.allowance(j, limit)[0])
         if weights[0] == 0 and value < 0:
             yield -np.inf
-        elif weights[0] == 1 and np.array_equal(p.objective, plain):
+        elif weights[0] == 1 and of_reward:
             yield value
-    found = int(q.find(root, EXACT, budget)[0])
-    if p.criterion == EVERY_HISTORY and found >= 0 and np.array_equal(p.objective, plain):
+    found = int(q.find(root, EXACT, budget * q.reserve)[0])
+    if p.criterion == EVERY_HISTORY and found >= 0 and of_reward:
         yield float(p.entry_value[found].max()) + doubts[1]
 
 

@@ -178,7 +178,7 @@ def test_a_full_memory_starts_from_nothing() -> None:
     case = random_model(
         np.random.default_rng(0), 5, 3, 3, 1, density=1.0, deterministic=0.0, discount=0.99, budget=30.0
     )
-    policy = policy_of(case.model, step_time=0.2, epsilon=1e-9, memory_limit=1.5e6)
+    policy = policy_of(case.model, step_time=2.0, epsilon=1e-9, memory_limit=1.5e6)
     graph_search = policy._graph_search
     assert rc.simulate(case.model, policy, runs=1, steps=4).runs == 1
     assert policy._graph_search is not graph_search

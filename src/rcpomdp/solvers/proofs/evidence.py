@@ -19,7 +19,7 @@ from ..arcs.few_beliefs import FewBeliefs
 from ..arcs.search import BudgetSearch
 from ..belief_graph.search import BeliefGraphSearch
 from ..pointbased.search import PointBasedSearch
-from .levels import closed_levels
+from .levels import TABLE_UP, closed_levels, first_budget
 
 NONE = -1
 _EXPLAINED = 1e-6  # relative: a bound that follows from others up to this is theirs
@@ -112,7 +112,8 @@ def _rows(order: IntArray, n_states: int, state: Any, prob: Any, at: Any, at_pro
 
 def _place(values: FloatArray, budget: FloatArray) -> IntArray:
     """Place of the least of some values that is at least a budget, but for what the writer rounds up."""
-    return np.minimum(np.searchsorted(values * (1 + 1e-6), budget), len(values) - 1)
+    largest = values[np.isfinite(values)].max(initial=0.0)
+    return np.minimum(np.searchsorted(values * (1 + 1e-6) + 2e-6 * largest, budget), len(values) - 1)
 
 
 def _finite(value: FloatArray) -> FloatArray:
@@ -309,7 +310,10 @@ class _OfPointBasedSearch(_OfBeliefPool):
         """Budgets at which a table is kept."""
         f = self.search.parts.informed
         known = f.value[k, np.isfinite(f.value[k])]
-        return closed_levels(known, float(self.search.budget[k]), float(self.model.cost_discount[k]))
+        limit = float(self.search.budget[k])
+        # A proof begins with a little more than the limit; levels of tables must be no less than those of its entries.
+        more = limit * (1 + 2 * (first_budget(self.model) - 1))
+        return closed_levels(known, limit, float(self.model.cost_discount[k]), more, TABLE_UP)
 
     def _one_step(self, one: OneStep) -> tuple[Late, IntArray]:
         """One-step beliefs in the model's own order of states, and their numbers in the search."""

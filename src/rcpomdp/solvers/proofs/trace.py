@@ -13,13 +13,15 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
-from ...verification.ground import growth_of_twins, lasting
+from ...verification.ground import lasting, least_costs, rounding_of_costs
+from ...verification.inequalities import kinds
 from ...verification.proof import EXACT
 from .evidence import NONE, Evidence
-from .levels import UP, closed_levels
+from .levels import UP, closed_levels, first_budget
 
 _SAME = 1e-6  # relative: budgets that differ by less become one, the larger
 _DEEPEST = 4  # rays upon rays
+_ROUNDED = 1e-11  # relative: more than the checker rounds costs and what is left by
 _CLOSE = 1e-9  # what a ray may bound higher than the search has
 
 
@@ -58,14 +60,11 @@ class Tracer:
         self, model: CPOMDP, evidence: Evidence, class_of: IntArray, tol: float, least: float, room: int, lifts: bool
     ) -> None:
         self.model, self.e, self.class_of, self.tol, self.lifts = model, evidence, class_of, tol, lifts
-        self.floor = np.full((model.n_costs, int(class_of.max()) + 1, model.n_actions), np.inf)
-        for k in range(model.n_costs):
-            np.minimum.at(self.floor[k], class_of, model.cost[k])
+        self.floor = least_costs(model, class_of)
         self.idle: BoolArray = self.floor[:, np.unique(class_of)].max(axis=(1, 2), initial=0.0) == 0  # [K]
-        self.growth = growth_of_twins(model) * (1 + 1e-14)
         self.cap = self.model.cost.max(axis=(1, 2), initial=0.0) * lasting(self.model)
         self.levels = [
-            closed_levels(grid[grid >= least * limit], float(limit), float(beta))
+            closed_levels(grid[grid >= least * limit], float(limit), float(beta), float(limit) * first_budget(model))
             for grid, limit, beta in zip(self.e.grid, self.model.spending_limit, self.model.cost_discount, strict=True)
         ]
         self.room = [room if len(grid) > 1 else 0 for grid in self.e.grid]
@@ -166,11 +165,11 @@ class Tracer:
             rounded[:, k] = above
         return rounded
 
-    def _left(self, budget: FloatArray, cost: FloatArray, growth: float) -> FloatArray:
+    def _left(self, budget: FloatArray, cost: FloatArray) -> FloatArray:
         beta = self.model.cost_discount
         with np.errstate(invalid="ignore"):
-            left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + 1e-15) * growth)
-        return np.where((cost == 0) & (beta == 1) & (growth == 1), budget, left)
+            left = np.where(np.isinf(budget), np.inf, np.maximum(budget - cost, 0.0) / beta * (1 + _ROUNDED))
+        return np.where((cost == 0) & (beta == 1), budget, left)
 
     # Bounds
 
@@ -201,7 +200,7 @@ class Tracer:
         table = self.e.tables[j]
         at = np.searchsorted(table.level, budget[:, table.cost]) if budget.shape[1] else np.zeros(len(budget), int)
         bound = np.empty((rows.shape[0], self.model.n_actions))
-        for t in np.unique(at).tolist():
+        for t in kinds(at):
             bound[at == t] = rows[np.flatnonzero(at == t)] @ table.value[t, : self.model.n_states]
         return bound
 
@@ -219,7 +218,7 @@ class Tracer:
         cls = self.class_of[rows.indices[rows.indptr[:-1]]]
         spent = self.floor[:, cls]  # [K, n, A]
         if mode == EXACT and self.model.n_costs:
-            spent = np.stack([rows @ c for c in self.model.cost])
+            spent = np.stack([rows @ c * (1 - rounding_of_costs(self.model)) for c in self.model.cost])
         able = np.ones((len(point), self.model.n_actions), dtype=np.bool_)
         for k in range(self.model.n_costs):
             able &= spent[k] <= np.minimum(budget[:, k], self.model.arrays.step_limit[k])[:, None] * (1 + 1e-9)
@@ -238,7 +237,7 @@ class Tracer:
         follows = able & (self.e.graph.degree[point] > 0) & (hint > known[:, None] + self.slack)
         at, a = np.nonzero(follows)
         if at.size:
-            after = self._left(budget[at], spent[:, at, a].T, self.growth if mode == EXACT else 1.0)
+            after = self._left(budget[at], spent[:, at, a].T)
             self._follow(mode, point[at], a, self._round(after))
         return known, follows
 

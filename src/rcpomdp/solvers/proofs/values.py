@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
 from ...verification.ground import lasting
-from ...verification.inequalities import Inequalities, Steps, least_of
+from ...verification.inequalities import Inequalities, Steps, kinds, least_of
 from ...verification.proof import EXACT, Proof
 
 _DOUBT = 1e-7  # relative: what the checker will allow for at most, it is hoped
@@ -116,7 +116,7 @@ def _targets(q: Values, s: Steps, j: int, lines: IntArray, left: FloatArray) -> 
     at, entry, share = (np.concatenate(part) for part in zip(*found, strict=True))
     coarse, point = q.coarse(j, left[at]), q.proof.entry_point[entry]
     table = np.empty(len(at))
-    for t in np.unique(coarse).tolist():
+    for t in kinds(coarse):
         table[coarse == t] = q.hinted(j, t)[point[coarse == t]].max(axis=1)
     better = q.known[entry] < table
     return at[better], entry[better], share[better]
@@ -172,7 +172,7 @@ class _Relaxed:
         over = s.f.over[s.row[s.owner]]
         const = np.empty((len(lines), q.model.n_actions))
         coarse = q.coarse(j, left)
-        for t in np.unique(coarse).tolist():
+        for t in kinds(coarse):
             here = np.flatnonzero(coarse == t)
             const[here] = q.of_rest(s.f, t, s.line[here])
         by_entry = np.zeros((len(s.f.target), len(lines)), dtype=np.bool_)
@@ -180,7 +180,7 @@ class _Relaxed:
             mine = q.proof.entry_point[entry] == target[s.line[place]]
             by_entry[m, place[mine]] = True
             some = np.flatnonzero((part[s.line] > 0) & ~by_entry[m])
-            for t in np.unique(coarse[some]).tolist():
+            for t in kinds(coarse[some]):
                 here = some[coarse[some] == t]
                 const[here] += part[s.line[here], None] * q.hinted(j, t)[target[s.line[here]]]
         const[~q.allowed(cls, left)] = -np.inf
@@ -215,7 +215,9 @@ class _Relaxed:
             bound = least_of(each, x.line_ptr[:-1]).max(axis=1)
             owner = np.repeat(np.arange(len(bound)), np.diff(x.line_ptr))
             low_enough = np.where(each <= bound[owner, None], np.arange(len(owner))[:, None], len(owner))
-            chosen = np.unique(np.minimum.reduceat(low_enough, x.line_ptr[:-1]))
+            is_chosen = np.zeros(len(owner), dtype=np.bool_)
+            is_chosen[least_of(low_enough, x.line_ptr[:-1])] = True
+            chosen = np.flatnonzero(is_chosen)
             jobs = np.repeat(np.arange(len(x.entry)), np.diff(x.row_ptr))[owner[chosen]]
             found += self.q.pairs(x.entry, x.action, jobs, x.shares[chosen], x.cover[chosen])
         return found
@@ -238,7 +240,7 @@ class _Exact:
             each = q.covered(s.f, j, s.line, cls, left)
             found = least_of(each, first).copy()
             places = np.where(each <= found[s.owner], np.arange(len(s.owner))[:, None], len(s.owner))
-            best = np.minimum.reduceat(places, first)
+            best = least_of(places, first)
             found += (mass * q.allowance(j, s.left))[:, None]
             if p.weights[j, 0] == 0:
                 found = np.where(found < -q.doubt * mass[:, None], -np.inf, np.inf)

@@ -26,6 +26,7 @@ from ..arcs.joint_need import shares
 from ..belief_graph.search import BeliefGraphSearch
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result
 from . import evidence
+from .levels import first_budget
 from .trace import Trace, Tracer, no_trace
 from .values import Values
 
@@ -33,6 +34,7 @@ _MOST_ENTRIES = 2_000_000
 _FINER = (4, 32)  # shares of epsilon that may be lost at beliefs where a table must do, one after the other
 _ROOM = 100  # levels that are made for budgets that are met, times that
 _FEW_ENTRIES = 5_000  # up to which it is tried again
+_LOWERED = 20_000  # up to which values are always lowered
 _SHARE = 0.01  # of a gap that is open, that the proof may lose
 _SETTLED = 0.02  # share of epsilon that inequalities may fail by in all
 
@@ -86,7 +88,9 @@ def prove(model: CPOMDP, search: Any, criterion: str, epsilon: float, goal: floa
         limited = np.flatnonzero(np.isfinite(model.budget))
         known.tables += [known.late.extend(_weighed(model, np.eye(model.n_costs)[k])) for k in limited]
     class_of = observability_classes(model).class_of
-    budget = np.array(model.spending_limit) if criterion == EVERY_HISTORY else np.full(model.n_costs, np.inf)
+    budget = np.full(model.n_costs, np.inf)
+    if criterion == EVERY_HISTORY:
+        budget = np.array(model.spending_limit) * first_budget(model)
     mode = EXACT if np.isfinite(budget).any() and not isinstance(search, BeliefGraphSearch) else 0
     span = float(known.tables[0].value.max() - known.tables[0].value.min())
     objective = known.tables[0].weights if criterion == NO_BUDGET else np.eye(1, 1 + model.n_costs)[0]
@@ -201,12 +205,13 @@ def _pointer(sizes: list[int] | IntArray) -> IntArray:
 def settled(model: CPOMDP, proof: Proof, trace: Trace, least: float, goal: float) -> Proof:
     """The proof with values such that what fails adds up to `least`, without what the bound does not rest on.
 
-    If the bound is above `goal` when the inequalities hold, values are lowered as far as these allow.
+    If the bound is above `goal` when the inequalities hold, or entries are few, values are lowered as far as these
+    allow.
     """
     back = slice(None, None, -1)
     q = Values(model, proof, trace.follows[back], trace.known[back], trace.depth[back], least)
     q.settle(up=True)
-    if _at_root(q) > goal - least:
+    if _at_root(q) > goal - least or len(trace.point) <= _LOWERED:
         q.settle(up=False)
     proof = _part_of(*q.finished())
     return proof._replace(upper=check_proof(model, proof).upper)

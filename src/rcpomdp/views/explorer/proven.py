@@ -52,7 +52,7 @@ class ProvenBounds:
             elif proof.weights[j, 0] == 0:
                 most[found < 0] = -np.inf
         if point is not None and self._by_entries:
-            entry = q.find(points, EXACT, budgets)
+            entry = q.find(points, EXACT, budgets * q.reserve)
             known = entry >= 0
             most[known] = np.minimum(most[known], proof.entry_value[entry[known]] + self._doubt[1])
         return most
