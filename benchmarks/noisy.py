@@ -58,6 +58,7 @@ CASES = [
 ]
 IDEAS: dict[str, dict[str, Any]] = {  # what is told to `PointBasedSwitches`
     "all": {},
+    "state known one step late, never later": {"delay": 1},
     "FIB, not TIB": {"informed": "fib"},
     "no informed bounds over levels": {"informed_levels": False},
     "no sampled trials": {"sampled": 0},
@@ -66,7 +67,9 @@ IDEAS: dict[str, dict[str, Any]] = {  # what is told to `PointBasedSwitches`
     "no classes": {"classes": False},
     "all actions expanded": {"lazy_actions": False},
 }
-TRIED = [Case(name) for name in ("hallway", "tiger-grid", "maze20", "patrol", "crs-4-4")]  # the last one is quiet
+TRIED = [
+    Case(name) for name in ("hallway", "tiger-grid", "maze20", "query-s3", "patrol", "crs-4-4")
+]  # the last one is quiet
 NOISY = [Case(name) for name in ("hallway", "hallway2", "tag", "tiger-grid")]
 
 

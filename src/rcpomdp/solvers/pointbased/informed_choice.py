@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,11 +58,11 @@ def no_deadline() -> bool:
 
 
 class Table(NamedTuple):
-    """An informed bound over the levels of one budget."""
+    """An informed bound on ``R − λ·C`` over the levels of one budget."""
 
     cost: int
-    multiplier: FloatArray  # [K]
-    values: FloatArray  # [T] levels, the last inf
+    multiplier: float  # λ of that cost
+    levels: Levels  # T of them
     corner: FloatArray  # [T, S, A] vectors over states
     late: FloatArray | None  # [T, n, A] values of the beliefs that `delay` steps from a known state lead to
     delay: int  # or 0
@@ -97,31 +98,35 @@ class InformedBounds:
 
     def plain(self, gain: FloatArray, is_all: bool = True) -> Table:
         """The bound without budgets; it is as tight as can be if it is all there is."""
-        levels = no_levels(self.model)
-        found = self._bound(gain, levels, self.kind, Effort(deadline=self.over), is_all)
-        return Table(0, np.zeros(self.model.n_costs), levels.values, *found)
+        return self._table(0, 0.0, gain, no_levels(self.model), self.kind, Effort(deadline=self.over), later=is_all)
 
-    def _bound(
+    def _table(
         self,
+        k: int,
+        multiplier: float,
         gain: FloatArray,
         levels: Levels,
         kind: str,
         effort: Effort,
+        known: Table | None = None,
         later: bool = False,
-        start: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray | None, int]:
-        """Vectors over states, values at later beliefs, and how much later.
+    ) -> Table:
+        """A bound of some kind over levels of budget k.
 
-        `later`: than one step, if time allows; `start`: vectors that are known to be bounds.
+        `known` is one over coarser levels, to start from; `later`: the state becomes known as late as time allows.
         """
         model = self.model
+        if multiplier:
+            gain = gain - multiplier * model.cost[k]
         if kind == "mdp":
-            return mdp_q_over_levels(model, gain, levels, mdp_over_levels(model, gain, levels, effort)), None, 0
+            vectors = mdp_q_over_levels(model, gain, levels, mdp_over_levels(model, gain, levels, effort))
+            return Table(k, multiplier, levels, vectors, None, 0)
         if kind == "fib" or not self._steps:
-            return fib_over_levels(model, gain, levels, effort), None, 0
+            return Table(k, multiplier, levels, fib_over_levels(model, gain, levels, effort), None, 0)
         steps = self._affordable_steps(len(levels.values)) if later else self._steps[:1]
+        start = known.corner[np.searchsorted(known.levels.values, levels.values)] if known is not None else None
         found = tib_over_levels(model, gain, levels, steps, effort, start)
-        return found.corner, found.q, found.delay
+        return Table(k, multiplier, levels, found.corner, found.q, found.delay)
 
     def _affordable_steps(self, n_levels: int) -> Iterator[OneStep]:
         """Steps of delay as long as the next one is expected to end in time; between two of them bounds are made."""
@@ -137,6 +142,11 @@ class InformedBounds:
                 return
             yield step
             seconds, branches = time.perf_counter() - now, more
+
+    @property
+    def _effort(self) -> Effort:
+        """What goes into a bound over levels."""
+        return Effort(deadline=self.over, relative=_RELATIVE)
 
     @property
     def _has_time(self) -> bool:
@@ -157,53 +167,46 @@ class InformedBounds:
     def over_budgets(self, gain: FloatArray, budget: FloatArray, allowance: float) -> list[Table]:
         """Bounds over the levels of each limited cost; budgets are worth no more than `allowance` at the root."""
         limited = np.flatnonzero(self.space.limited).tolist()
-        return [self._over_budget(gain, float(budget[k]), k, allowance, 1.0 / len(limited)) for k in limited]
+        tables = [self._over_budget(gain, float(budget[k]), k, allowance, 1.0 / len(limited)) for k in limited]
+        # What waits longer comes last, since it takes all the time there is.
+        return [self._later(gain, table) if self._has_time and table.delay else table for table in tables]
 
     def _over_budget(self, gain: FloatArray, budget: float, k: int, allowance: float, share: float) -> Table:
-        """A bound over the levels of one budget, with the multiplier for which it is least at the root."""
-        cost, cap = self.model.cost[k], float(self.space.cap[k])
+        """A bound over levels of one budget that are as fine as size allows and as it pays."""
+        multiplier = self._best_multiplier(gain, budget, k, allowance, share)
+        found, least = None, np.inf
+        for kind, levels in self._affordable(share, budget, k):
+            finer = self._table(k, multiplier, gain, levels, kind, self._effort, found)
+            at_root = _at_root(self.model, finer, budget)
+            if found is not None and at_root > least - _PAYS * allowance:
+                break
+            found, least = finer, at_root
+        assert found is not None
+        return found
+
+    def _later(self, gain: FloatArray, table: Table) -> Table:
+        """The same bound with the state known as late as time allows."""
+        return self._table(table.cost, table.multiplier, gain, table.levels, "tib", self._effort, table, later=True)
+
+    def _best_multiplier(self, gain: FloatArray, budget: float, k: int, allowance: float, share: float) -> float:
+        """The multiplier of one cost for which a cheap bound is least at the root."""
+        if allowance <= 0 or budget <= _NOTHING * float(self.space.cap[k]):  # the price of next to nothing is huge
+            return 0.0
         coarse = self._levels(budget, k, 1.0)
         effort = Effort(deadline=self.over, relative=1e-3, max_sweeps=200)
         quick = next((kind for kind in ("tib", "fib") if self._fits(kind, coarse, share / 50)), "mdp")
-        tried: dict[float, float] = {}
 
-        def value(price: float) -> float:
-            if price not in tried:
-                found = self._bound(gain - price * cost, coarse, quick, effort)
-                tried[price] = self._at_root(Table(k, np.zeros(0), coarse.values, *found), budget) + price * budget
-            return tried[price]
+        @cache
+        def value(multiplier: float) -> float:
+            found = self._table(k, multiplier, gain, coarse, quick, effort)
+            return _at_root(self.model, found, budget) + multiplier * budget
 
         best = 0.0
-        if budget > _NOTHING * cap:  # the price of next to nothing is huge
-            for part in _SHARES:
-                price = part * allowance / budget
-                if value(price) > value(best):  # it is convex: what is best lies before this
-                    break
-                best = price
-        best = min((best, best / _FINER, best * _FINER), key=value)
-        multiplier = np.zeros(self.model.n_costs)
-        multiplier[k] = best
-
-        def table(kind: str, levels: Levels, known: Table | None = None, later: bool = False) -> Table:
-            start = known.corner[np.searchsorted(known.values, levels.values)] if known is not None else None
-            effort = Effort(deadline=self.over, relative=_RELATIVE)
-            found = self._bound(gain - best * cost, levels, kind, effort, later, start)
-            return Table(k, multiplier, levels.values, *found)
-
-        (kind, levels), *finer = self._affordable(share, budget, k)
-        found = table(kind, levels)
-        for _, more in finer:
-            better = table(kind, more, found)
-            if self._at_root(better, budget) > self._at_root(found, budget) - _PAYS * allowance:
+        for part in _SHARES:
+            if value(part * allowance / budget) > value(best):  # it is convex: what is best lies before this
                 break
-            found, levels = better, more
-        return table(kind, levels, found, later=True) if self._has_time else found
-
-    def _at_root(self, table: Table, budget: float) -> float:
-        """The bound at the initial belief, λ·d aside."""
-        b0 = self.model.initial_belief
-        support, at = np.flatnonzero(b0), int(np.searchsorted(table.values, budget * (1 - 1e-12)))
-        return float((b0[support] @ table.corner[at][support]).max())
+            best = part * allowance / budget
+        return min((best, best / _FINER, best * _FINER), key=value)
 
     def _affordable(self, share: float, budget: float, k: int) -> list[tuple[str, Levels]]:
         """The kind of bound that the size allows, with ever finer levels."""
@@ -252,21 +255,22 @@ class InformedBounds:
     def pack(self, tables: list[Table]) -> Informed:
         """Bounds as the search reads them."""
         n_costs, n_actions = max(self.model.n_costs, 1), self.model.n_actions
-        most = max(len(table.values) for table in tables)
-        value = np.full((n_costs, most), np.inf)
+        most = max(len(table.levels.values) for table in tables)
+        multiplier, value = np.zeros((len(tables), self.model.n_costs)), np.full((n_costs, most), np.inf)
         corner = np.empty((len(tables), most, self.model.n_states, n_actions))
         for j, table in enumerate(tables):
-            last = len(table.values)
+            last = len(table.levels.values)
             if last > 1:
-                value[table.cost, :last] = table.values
+                value[table.cost, :last] = table.levels.values
             corner[j, :last], corner[j, last:] = table.corner, table.corner[-1]
+            multiplier[j, table.cost : table.cost + 1] = table.multiplier
         late = [np.zeros(0) if table.late is None else table.late.ravel() for table in tables]
         steps = self._steps[: max(table.delay for table in tables)]
         rows = [len(step.ptr) - 1 for step in steps]
         entries = np.cumsum([0, *(len(step.obs) for step in steps)])
         none = [np.zeros(0, dtype=np.int32)]
         return Informed(
-            multiplier=np.array([table.multiplier for table in tables]).reshape(len(tables), self.model.n_costs),
+            multiplier=multiplier,
             cost=np.array([table.cost for table in tables], dtype=np.int64),
             value=value,
             corner=corner,
@@ -281,3 +285,10 @@ class InformedBounds:
             prob=np.concatenate([step.prob for step in steps] or [np.zeros(0)]),
             belief=np.concatenate([step.belief for step in steps] or none),
         )
+
+
+def _at_root(model: CPOMDP, table: Table, budget: float) -> float:
+    """An informed bound at the initial belief with a budget, without λ·d."""
+    b0, at = model.initial_belief, int(np.searchsorted(table.levels.values, budget * (1 - 1e-12)))
+    support = np.flatnonzero(b0)
+    return float((b0[support] @ table.corner[at][support]).max())
