@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 import rcpomdp as rc
 from rcpomdp.bounds import blind_plans, cost_fib_vectors, fib_vectors, mdp_q_values
+from rcpomdp.deadline import within
 from rcpomdp.model import beliefs
 from strategies import Dense, cpomdps, random_model
 
@@ -46,6 +47,14 @@ def test_mdp_values_are_the_fixed_point_from_above(case: Dense) -> None:
     scale = max(1.0, np.abs(q).max())
     assert (backed_up <= q + 1e-12 * scale).all()
     np.testing.assert_allclose(q, backed_up, atol=1e-8 * scale)
+
+
+@pytest.mark.parametrize("name", ["tiger", "hallway", "maze20", "crs-4-4"])
+def test_mdp_values_of_small_models_are_settled_in_any_hurry(name: str) -> None:
+    model = rc.problems.make(name)
+    with within(lambda: True):
+        hurried = mdp_q_values(model)
+    np.testing.assert_array_equal(hurried, mdp_q_values(model))
 
 
 @pytest.mark.parametrize("discount", [0.5, 0.95, 1 - math.exp(-14)])
