@@ -186,6 +186,15 @@ def test_without_costs_and_with_one_run() -> None:
     assert rc.simulate(model, RandomPolicy(model), runs=3, steps=0).reward == (0.0, 0.0)
 
 
+def test_runs_that_were_cut_are_told_of() -> None:
+    model = rc.problems.make("tiger")
+    listen = blind(model, 0)
+    assert "runs that had not ended after 3 steps could still add" in repr(rc.simulate(model, listen, runs=5, steps=3))
+    assert "had not ended" not in repr(rc.simulate(model, listen, runs=5, steps=200))
+    ce = rc.problems.make("ce")
+    assert not rc.simulate(ce, blind(ce, 0), runs=5).cut_short  # all of them have ended
+
+
 def test_an_unlimited_budget_is_never_violated() -> None:
     model = rc.problems.make("tiger", budget=None)
     result = rc.simulate(model, blind(model, "listen"), runs=5)

@@ -9,8 +9,9 @@ import pytest
 
 import rcpomdp as rc
 from rcpomdp.deadline import within
+from rcpomdp.solvers import policy_value
 from rcpomdp.solvers.clock import Clock
-from rcpomdp.solvers.policy_value import simulated_worth
+from rcpomdp.solvers.policy_value import Worth, simulated_worth, with_expected_costs
 from rcpomdp.testing import truth
 from rcpomdp.testing.broken import RuleError
 from rcpomdp.testing.enclosure import totals
@@ -57,3 +58,18 @@ def test_where_time_is_up_in_the_first_run_the_standard_error_is_all_that_totals
     assert found.runs == 1
     assert found.error == pytest.approx(most - least)
     assert least[0] <= found.reward <= most[0]
+
+
+def test_an_exact_reward_stays_exact_where_costs_of_another_discount_are_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = rc.problems.make("tiger", cost_discount=1, budget=3)
+    fib = rc.policies.fib(model)
+    exact = replace(rc.solve(model, "arcs", time_limit=1), policy=fib, standard_error=None, runs=None)
+    means = Worth(exact.reward + 1, np.array([7.0]), np.array([0.3, 0.2]), 2)
+    monkeypatch.setattr(policy_value, "worth", lambda *_: means)
+    found = with_expected_costs(exact, model, Clock(None), 0)
+    assert found.reward == exact.reward
+    assert found.standard_error is not None
+    assert found.standard_error.tolist() == [0.0, 0.2]
+    assert f"reward {found.reward:.6g} and cost 7 ± 0.2 in 2 simulated runs" in repr(found)

@@ -385,3 +385,32 @@ def test_a_plan_that_leads_to_a_guide_is_refused() -> None:
         )
         problem = rc.verify(model, policy).problem
         assert problem == "plan 0 goes to guide 1 after observation 'hear-right', not to a plan"
+
+
+def test_a_belief_node_that_costs_next_to_nothing_is_no_reason_for_doubt() -> None:
+    """Belief nodes never repeat: however little they cost, they add no more steps than there are of them."""
+    rare = 1e-9
+    model = rc.CPOMDP(
+        transition=np.eye(4)[None, [2, 2, 3, 3]],
+        observation=np.ones((1, 4, 1)),
+        reward=np.array([[0.0], [0.0], [1.0], [1.0]]),  # for ever
+        cost=np.array([[[1.0], [0.0], [0.5], [0.0]]]),
+        initial_belief=np.array([rare, 1 - rare, 0.0, 0.0]),
+        discount=0.5,
+        cost_discount=1,
+        budget=0.6,
+    )
+    policy = PlanSetPolicy(
+        model,
+        actions=[0, 0, 0],
+        successors=[[1], [2], [2]],
+        sure_cost=[[rare + 0.5], [0.5], [0.0]],
+        domain=[-1, 0, 1],
+        domain_start=[0, 1, 2],
+        domain_states=[2, 3],
+        values_start=[0, 1, 2, 3],
+        values=[1.0, 2.0, 2.0],
+    )
+    found = rc.verify(model, policy)
+    assert found.verified, found.problem
+    assert found.sure_cost == pytest.approx([0.6], rel=1e-9)

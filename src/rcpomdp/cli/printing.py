@@ -230,7 +230,7 @@ def solution_table(summary: dict[str, Any]) -> Table:
             whose = other if key == "reward" else ""
             title = "simulated runs" if key == "runs" else key.replace("_", " ")
             shown = _precise(key, value)
-            if errors and key == "reward":
+            if errors and errors[0] and key == "reward":
                 shown = f"{value:.4g} ± {errors[0]:.2g}"
             elif errors and key == "cost":
                 shown = ", ".join(f"{mean:.4g} ± {se:.2g}" for mean, se in zip(value, errors[1:], strict=True))

@@ -97,8 +97,8 @@ def _simulate(
                 if replanned
                 else "no run overspends deliberately, as far as is proven: there is nothing to plan anew"
             )
-    tail, mean = summary["reward"]["truncation"], summary["reward"]["mean"]
-    if tail is None or tail > 0.1 * abs(mean):
+    if result.cut_short:
+        tail = summary["reward"]["truncation"]
         added = "any amount" if tail is None else text(tail)
         later = ", and violate later" if any(cost["budget"] is not None for cost in summary["costs"]) else ""
         say(f"runs that had not ended after {steps} steps could still add {added}{later}; --steps goes further")

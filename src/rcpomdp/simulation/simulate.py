@@ -40,6 +40,7 @@ from .trajectory import Step, follow
 
 _BLOCKS_PER_TASK = 8  # what a worker is given at a time
 _MOST_STEPS = 10**7
+_NOTEWORTHY = 0.1  # of the mean reward: what runs that were cut could still add, and a reader should know
 _NOT_KEPT = np.zeros(0, dtype=np.bool_)
 
 _COLUMNS = ("run", "reward", "violation_step", "deliberate_step", "undecided", "length", "ended")
@@ -136,6 +137,11 @@ class Simulation:
         endless = model.discount == 1 and np.isinf(model.most_steps)
         return (np.inf if tail else 0.0) if endless else tail / model.fade, costs.tolist()
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether longer runs could move the mean reward by more than a tenth of it."""
+        return self.truncation[0] > _NOTEWORTHY * abs(self.reward.mean)
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row per run, of plain numbers."""
         o = self.outcome
@@ -200,9 +206,14 @@ class Simulation:
         costs = ", ".join(
             f"{label} {c.mean:.4g} ± {c.se:.2g}" for label, c in zip(self.model.costs, self.cost, strict=True)
         )
+        cut = ""
+        if self.cut_short:
+            tail = self.truncation[0]
+            added = f"{tail:.4g}" if np.isfinite(tail) else "any amount"
+            cut = f"; runs that had not ended after {self.steps} steps could still add {added}"
         return (
             f"Simulation of {name}: {self.runs} runs, reward {self.reward.mean:.4g} ± {self.reward.se:.2g}, "
-            f"{costs + ', ' if costs else ''}violation rate {self.violation_rate.mean:.3f}"
+            f"{costs + ', ' if costs else ''}violation rate {self.violation_rate.mean:.3f}{cut}"
         )
 
     def _repr_html_(self) -> str:

@@ -64,7 +64,10 @@ def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) 
         with suppress(TimeUpError), within(over=lambda: time_left.over):
             return replace(result, cost=evaluate(model, result.policy, tolerance=0.0).cost)  # as `verify` has it
     found = worth(model, result.policy, time_left, seed)
-    return replace(result, cost=found.cost, standard_error=found.error, runs=found.runs)
+    error = found.error
+    if error is not None:  # of costs alone: the reward is as exact as it was
+        error = np.concatenate([[0.0], error[1:]])
+    return replace(result, cost=found.cost, standard_error=error, runs=found.runs)
 
 
 def simulated_worth(

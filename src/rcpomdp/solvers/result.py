@@ -225,7 +225,10 @@ class Result:
         values = [float(self.reward), *np.atleast_1d(self.cost).tolist()]
         if self.standard_error is None:
             return [f"{value:.{digits}g}" for value in values]
-        return [f"{value:.4g} ± {se:.2g}" for value, se in zip(values, self.standard_error.tolist(), strict=True)]
+        errors = self.standard_error.tolist()
+        return [
+            f"{value:.4g} ± {se:.2g}" if se else f"{value:.{digits}g}" for value, se in zip(values, errors, strict=True)
+        ]
 
     def _repr_html_(self) -> str:
         return notebook.result(self)

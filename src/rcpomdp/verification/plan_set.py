@@ -4,8 +4,9 @@ If ``α ≤ R + γ Σ TZ α_o`` fails by at most e everywhere, the policy earns 
 follows a plan: a change of plan never lowers what is promised. If ``c̄ + β max_o w_o ≤ (1 + η) w`` everywhere, and who
 changes asks for ``w ≤ d``, a history spends more than its budget ĉ by at most ``Σ_t η β^t w_t``, where β^t w_t is at
 most ĉ and ``β^t w_max``: by ``η ĉ (1 + ln(w_max/ĉ)) / (1−β)``. Where β = 1, w never rises while a plan is followed,
-steps that are free are exact, and there are at most ``ĉ / min c̄`` others; who changes begins anew. So a rounding e or η
-is told apart from a fault, and allowed for.
+steps that are free are exact, and there are at most ``ĉ / min c̄`` others, c̄ being of plans, after those through belief
+nodes, which never repeat and may cost next to nothing; who changes begins anew. So a rounding e or η is told apart from
+a fault, and allowed for.
 
 Guides promise nothing, and nothing is checked of them: no plan leads to one, and the policy itself looks before it
 follows one whether some plan fits afterwards. With guides, what is proven of the reward is what the plans alone earn.
@@ -61,7 +62,8 @@ class _Check:
         self.e = 0.0
         self.eta = np.zeros(model.n_costs)
         self.free_eta = np.zeros(model.n_costs)  # of steps that cost nothing
-        self.cheapest = np.full(model.n_costs, np.inf)  # of steps that cost something
+        self.cheapest = np.full(model.n_costs, np.inf)  # of steps of plans that cost something
+        self.depth = 0  # of the belief nodes: the most of them in a history
         self.blurred = 0.0  # relative error of the beliefs of belief nodes
         self.walked = 0
 
@@ -115,6 +117,7 @@ class _Check:
         lands = np.unique(move.indices)
         move, told = move[:, lands], model.observation[a][lands].tocsc()
         dearest = model.cost[:, states, a].max(axis=1)
+        self.cheapest = np.where(dearest > 0, np.minimum(self.cheapest, dearest), self.cheapest)
         # of a sum of rewards, and of the products with beliefs by which the policy compares plans
         terms = int(np.diff(move.indptr).max()) + int(np.bincount(told.indices).max()) + states.size + 4
         size = max(1, _ENTRIES // lands.size)
@@ -190,7 +193,6 @@ class _Check:
                 paid = these & (promised > 0)
                 if paid.any():
                     eta[k] = max(eta[k], float((spent[paid, k] / promised[paid]).max()) - 1 + rounding)
-            self.cheapest[k] = min(self.cheapest[k], step[~is_free, k].min(initial=np.inf))
 
     def _rounding(self, k: int, left: float) -> float:
         """Share of a budget by which a history may exceed it, for rounding of sure costs."""
@@ -199,7 +201,7 @@ class _Check:
             dear = float(self.policy.sure_cost[~self.policy.is_guide, k].max())
             spread = 1 + np.log(dear / left) if dear > left > 0 else 1.0
             return float((eta + EPS) * spread / (1 - beta))
-        steps = min(self.model.most_steps, left / self.cheapest[k] + 1)
+        steps = min(self.model.most_steps, self.depth + left / self.cheapest[k] + 1)
         endless = self.free_eta[k] * self.model.most_steps if self.free_eta[k] > 0 else 0.0
         return float(_COST_ROUNDING + self.eta[k] * steps + endless)
 
@@ -239,7 +241,7 @@ class _Check:
     def _walk(self, support: IntArray, probability: FloatArray) -> None:
         """Check every belief node that can be reached, at its belief."""
         held: dict[int, tuple[AnyArray, FloatArray]] = {self.policy.start: (support, probability)}
-        order, depth = self._in_order()
+        order, self.depth = self._in_order()
         widest, apart = support.size, 0.0
         for i in order:
             if i not in held:
@@ -252,7 +254,7 @@ class _Check:
                     apart = max(apart, self._apart(j, held[j], (follows, after)))
                 else:
                     held[j] = (follows, after)
-        self.blurred = depth * (EPS * (widest + 4) + apart)
+        self.blurred = self.depth * (EPS * (widest + 4) + apart)
         self.e += 2 * self.blurred * self.largest
 
     def _in_order(self) -> tuple[list[int], int]:

@@ -18,6 +18,7 @@ from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
 from rcpomdp.solvers.effort import Effort
 from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches
+from rcpomdp.solvers.pointbased import solve as solve_module
 from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
 from rcpomdp.solvers.pointbased.noise import is_noisy
 from rcpomdp.solvers.pointbased.policy import plan_set
@@ -315,3 +316,14 @@ def test_informed_bounds_of_many_actions_keep_the_memory_limit() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 3e7
+
+
+def test_a_mean_of_runs_is_not_above_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = rc.problems.make("maze20")
+    lucky = solve_module.Worth(1e6, np.array([1e6]), np.array([0.1, 0.1]), 40)
+    monkeypatch.setattr(solve_module, "simulated_worth", lambda *_: lucky)
+    monkeypatch.setattr(solve_module, "worth", lambda *_: lucky)
+    result = rc.solve(model, "arcs", time_limit=2)
+    assert result.admissible
+    assert result.reward == result.upper
+    assert result.cost.tolist() == result.sure_cost.tolist()

@@ -79,9 +79,12 @@ def _outcome(
     elif earns is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
         earns = _Earning(plan_set(search, candidate), Worth(*search.totals(candidate)))
     trace.append(_point(search, clock.seconds, trace[-1]))
-    reward = earns.worth.reward
+    # It may change plans as long as the budget allows, so the budget is what no history exceeds.
+    sure_cost = np.minimum(model.budget, most) if admissible else sure.copy()
+    reward, cost = earns.worth.reward, earns.worth.cost
     if admissible:  # chance has no say in what is proven
         reward = min(max(reward, trace[-1].lower), trace[-1].upper)
+        cost = np.minimum(cost, sure_cost)
     return outcome(
         status,
         trace,
@@ -89,9 +92,8 @@ def _outcome(
         seed,
         policy=earns.policy,
         reward=reward,
-        cost=earns.worth.cost,
-        # It may change plans as long as the budget allows, so the budget is what no history exceeds.
-        sure_cost=np.minimum(model.budget, most) if admissible else sure.copy(),
+        cost=cost,
+        sure_cost=sure_cost,
         admissible=admissible,
         needed=search.needed,
         visits=int(search.parts.counts["visits"][0]),
