@@ -111,3 +111,11 @@ def test_plans_of_a_noisy_model_are_told_of_the_model_itself() -> None:
     assert isinstance(policy, PlanSetPolicy)
     assert policy.model is model
     assert policy.successors.shape[1] == model.n_observations
+
+
+def test_under_a_horizon_noise_is_still_told() -> None:
+    model = yard().with_horizon(12)
+    changed, ends = with_certain_ends(model)
+    assert ends is not None
+    assert changed.base is not None
+    assert isinstance(rc.solve(model, "arcs", time_limit=3).policy, PlanSetPolicy)

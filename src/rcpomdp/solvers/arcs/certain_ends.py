@@ -69,7 +69,8 @@ def with_certain_ends(model: CPOMDP) -> tuple[CPOMDP, Ends | None]:
         cost_discount=model.cost_discount,
         step_limit=model.step_limit,
     )
-    return changed._changed(horizon=model.horizon), ends
+    # Whether the process is noisy is asked without the time, and without ends of their own.
+    return changed._changed(horizon=model.horizon, base=model.base), ends
 
 
 def _are_mixed(model: CPOMDP, class_of: IntArray) -> bool:
