@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,18 +13,20 @@ import budget_reference
 import rcpomdp as rc
 import reference
 from random_cases import random_case
+from rcpomdp.bounds.one_step import OneStep, later_beliefs, one_step_beliefs
 from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
+from rcpomdp.model import CPOMDP
 from rcpomdp.policies import PlanSetPolicy
 from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
 from rcpomdp.solvers.effort import Effort
-from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches
+from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches, informed_choice
 from rcpomdp.solvers.pointbased import solve as solve_module
 from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
 from rcpomdp.solvers.pointbased.noise import is_noisy
 from rcpomdp.solvers.pointbased.policy import plan_set
 from rcpomdp.solvers.pointbased.solve import solve_noisy
-from strategies import Dense, lively_models
+from strategies import Dense, lively_models, random_model
 
 WORK = 150_000
 N_MODELS = 150
@@ -128,6 +131,65 @@ def test_bounds_that_wait_longer_are_no_worse_and_hold_at_every_belief(case: Den
             bound = float(strips.hi[strips.info["at"][x.info["strip"][i]], EXACT])
             assert bound >= low - reference.tolerance(case, case.R[None]) - search.slack
     assert (np.diff(uppers) <= 1e-9 * (1 + float(np.abs(case.R).max()))).all()
+
+
+def undecided(n_states: int = 12) -> CPOMDP:
+    """A model in which more is learnt at each step."""
+    return random_model(np.random.default_rng(0), n_states, 3, 4, 1, density=0.6, support=n_states).model
+
+
+def made_steps(monkeypatch: pytest.MonkeyPatch) -> list[OneStep | None]:
+    """The steps of delay that are asked for from now on, None where one was not made to the end."""
+    made: list[OneStep | None] = []
+
+    def noted(*args: Any) -> OneStep | None:
+        made.append(later_beliefs(*args))
+        return made[-1]
+
+    monkeypatch.setattr(informed_choice, "later_beliefs", noted)
+    return made
+
+
+def test_no_step_of_delay_is_made_once_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever time the solve has beyond that: it is for the search."""
+    made = made_steps(monkeypatch)
+    search = PointBasedSearch(undecided(), Objective(1.0, np.zeros(1)), delay_seconds=0.0)
+    assert search.parts.informed.delay.tolist() == [1]
+    assert not any(made)
+
+
+def test_steps_of_delay_keep_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, model = made_steps(monkeypatch), undecided()
+    first = one_step_beliefs(model, np.zeros(model.n_states, dtype=np.int32))
+    assert first is not None
+    objective, switches = Objective(1.0, np.zeros(1)), PointBasedSwitches(delay=2)
+    for room, delay in ((100.0, 1), (np.inf, 2)):  # bytes for a branch
+        limit = room * first.branches(model.n_actions)
+        search = PointBasedSearch(model, objective, None, switches, memory_limit=limit, delay_seconds=np.inf)
+        assert search.parts.informed.delay.tolist() == [delay]
+        assert len(made) == delay - 1
+
+
+def test_what_surely_ends_is_bounded_without_a_discount_though_its_classes_go_round() -> None:
+    """A step leads on by one place or by two, and places look alike: the class of all of them follows itself."""
+    n_places, rng = 5, np.random.default_rng(3)
+    n = n_places + 1
+    T, Z = np.zeros((2, n, n)), rng.dirichlet(np.ones(3), (2, n))
+    for s in range(n):
+        T[0, s, min(s + 1, n - 1)] += 0.7
+        T[0, s, min(s + 2, n - 1)] += 0.3
+    T[1] = T[0]
+    R, C = rng.normal(size=(n, 2)), np.array([np.zeros(n), np.ones(n)]).T[None].copy()
+    R[-1], C[:, -1] = 0.0, 0.0
+    model = CPOMDP(transition=T, observation=Z, reward=R, cost=C, initial_belief=np.eye(n)[0], discount=1.0, budget=1.0)
+    search = PointBasedSearch(model, Objective(1.0, np.zeros(1)), np.ones(1))
+    assert search.cap.tolist() == [n_places]
+    assert 0 < search.slack < 1e-9
+    search.search(1e-6, WORK)
+    known = rc.solve(model.with_horizon(n_places), epsilon=1e-6)
+    assert known.status == "optimal"
+    assert search.lower - 1e-6 <= known.upper
+    assert search.upper + search.late + 1e-6 >= known.lower
 
 
 # What it holds

@@ -44,6 +44,7 @@ _SWEEPS = 60  # that a bound over levels takes, more or less
 _RELATIVE = 1e-4  # least fall of a bound over levels that counts
 _NUMBERS = 200_000_000  # in a table
 _SHARE = 0.1  # of the memory limit that a table may take, for it is made from others
+_STEPS_SHARE, _BRANCH = 0.5, 64  # of the memory limit that steps of delay may take, and bytes of one of their branches
 _SHARES = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)  # multipliers to try, in units of what a budget is worth on average
 _NOTHING = 1e-6  # of what can be spent at all
 _FINER = 1.4  # factor by which the best of them is varied
@@ -86,6 +87,7 @@ class InformedBounds:
         self.model, self.space, self.over = model, space, over
         self.kind, self._delay = switches.informed, switches.delay
         self._numbers = min(_NUMBERS, _SHARE * memory_limit / 8)
+        self._branches = _STEPS_SHARE * memory_limit / _BRANCH
         self._until = time.perf_counter() + seconds
         self._later_work = _LATER_WORK if np.isfinite(seconds) else _UNTIMED_WORK
         self._steps: list[OneStep] = []  # of delay, as far as they were asked for
@@ -138,7 +140,7 @@ class InformedBounds:
             more = step.branches(n_actions)
             now = time.perf_counter()
             is_late = k > 0 and now + seconds * more / branches > self._until
-            if is_late or (k > 0 and more * n_actions * n_levels > self._later_work):
+            if is_late or (k > 0 and (more * n_actions * n_levels > self._later_work or more > self._branches)):
                 return
             yield step
             seconds, branches = time.perf_counter() - now, more
@@ -156,9 +158,9 @@ class InformedBounds:
     def _step(self, k: int) -> OneStep | None:
         """Step k of delay, made from the one before; None if there would be too many beliefs, or time is up."""
         if k == len(self._steps):
-            if self._steps[-1].branches(self.model.n_actions) > _DELAYED:
+            if self._steps[-1].branches(self.model.n_actions) > min(_DELAYED, self._branches):
                 return None
-            step = later_beliefs(self._steps[-1], self.model.n_actions, self.over)
+            step = later_beliefs(self._steps[-1], self.model.n_actions, lambda: self.over() or not self._has_time)
             if step is None:
                 return None
             self._steps.append(step)

@@ -21,6 +21,7 @@ from ...kernels.pointbased.beliefs import SAME, intern
 from ...kernels.pointbased.levels import level_at
 from ...model import CPOMDP, beliefs
 from ...model.classes import in_class_order, observability_classes, one_class
+from ...model.endings import adding_up
 from ...policies import ControllerPolicy
 from ..belief_graph.search import Objective
 from ..belief_graph.storage import memory
@@ -73,7 +74,10 @@ class PointBasedSearch:
             self.ordered, self.classes, np.concatenate(rows), np.zeros((n_costs, 0, 0)), unlimited, unlimited, unlimited
         )
         deadline.check()
-        self.cap, self.unlimited = (self._most_spent(space, d) for d in (model.discount, model.cost_discount))
+        self.unlimited = self._most_spent(space, model.cost_discount)
+        # Classes may follow each other in a circle though the process surely ends: without a discount that is endless.
+        at_every_step = adding_up(model.cost.max(axis=(1, 2), initial=0.0), np.full(n_costs, model.fade))
+        self.cap = np.minimum(self._most_spent(space, model.discount), np.maximum(at_every_step, 1e-300))
         self.budget = unlimited if budget is None else np.array(budget, dtype=np.float64)
         self.limited: BoolArray = self.budget < self.unlimited
         space = storage.build_space(
