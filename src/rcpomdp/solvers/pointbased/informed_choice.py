@@ -188,7 +188,8 @@ class InformedBounds:
 
     def _later(self, gain: FloatArray, table: Table) -> Table:
         """The same bound with the state known as late as time allows."""
-        return self._table(table.cost, table.multiplier, gain, table.levels, "tib", self._effort, table, later=True)
+        found = self._table(table.cost, table.multiplier, gain, table.levels, "tib", self._effort, table, later=True)
+        return found if found.delay > table.delay else table
 
     def _best_multiplier(self, gain: FloatArray, budget: float, k: int, allowance: float, share: float) -> float:
         """The multiplier of one cost for which a cheap bound is least at the root."""
