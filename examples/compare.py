@@ -33,14 +33,14 @@ def compare(model: rc.CPOMDP, epsilon: float) -> Comparison:
 
     print(model)
     print("Budgets that hold in every history (ARCS):")
-    print(f"  reward {kept.reward:.3f}, and no policy can do better than {kept.upper:.3f}")
+    print(f"  reward {kept.reward:.2f}, and no policy can do better than {kept.upper:.2f}")
     for name, budget, most in zip(model.costs, model.budget, check.sure_cost, strict=True):
-        print(f"  {name}: no history spends more than {most:.3f} of {budget:g}")
+        print(f"  {name}: no history spends more than {most:.2f} of {budget:g}")
     print(f"  {'verified' if check.verified else f'NOT VERIFIED: {check.problem}'}; {runs(kept_runs)}")
     print("Budgets that hold on average (CGCP):")
-    print(f"  reward {average.reward:.3f}, and no such policy can do better than {average.upper:.3f}")
+    print(f"  reward {average.reward:.2f}, and no such policy can do better than {average.upper:.2f}")
     for name, budget, cost in zip(model.costs, model.budget, average.cost, strict=True):
-        print(f"  {name}: {cost:.3f} of {budget:g} expected at the start")
+        print(f"  {name}: {cost:.2f} of {budget:g} expected at the start")
     print(f"  {runs(average_runs)}")
     return Comparison(kept, check, kept_runs, average, average_runs)
 
