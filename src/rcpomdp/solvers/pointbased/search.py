@@ -36,6 +36,7 @@ _FIRST_FORGET = 500  # plans made before idle ones are looked for
 _TINY = 1e-8  # of a budget is next to nothing
 _LATE = 1e-6  # discount from which on it does not matter what next to nothing has grown to
 _MOST_LEVELS = 1 << 16
+_VARYING = 0.3  # share of the time for delays where costs vary within a class, so that levels tell little
 _STEP_COSTS = 8  # different costs of a step that levels are made for
 
 
@@ -91,6 +92,8 @@ class PointBasedSearch:
             self.switches.merge,
         )
         deadline.check()
+        if space.varies:
+            delay_seconds *= _VARYING
         bounds = InformedBounds(self.ordered, space, self.switches, over, memory_limit, delay_seconds)
         has_levels = bool(self.limited.any()) and self.switches.informed_levels
         tables = [bounds.plain(objective_gain, is_all=not has_levels)]
