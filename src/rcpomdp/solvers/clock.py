@@ -19,7 +19,7 @@ _SHARPEST = 1e-3
 _AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
 _AFTER_ALL = 0.2  # part of it that is there for that even if it is late
 _GRACE = 0.25  # seconds that a set-up may take in any case: there are bounds then
-_SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
+SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
 
 
 class Clock:
@@ -53,7 +53,7 @@ class Clock:
         it has by then.
         """
         deadline.watch(
-            lambda: self.share_used(_SETUP if self._sets_up else 1.0 + _AFTERWARDS * self._finishes),
+            lambda: self.share_used(SETUP if self._sets_up else 1.0 + _AFTERWARDS * self._finishes),
             lambda: self._sets_up and self.over and self.elapsed > _GRACE,
         )
         return self

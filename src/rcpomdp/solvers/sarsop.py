@@ -29,7 +29,7 @@ from ..model import CPOMDP
 from ..verification.proof import NO_BUDGET
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common, check_totals
-from .clock import Clock, StallDetector
+from .clock import SETUP, Clock, StallDetector
 from .early import Aim, answers_early, finishing
 from .pointbased import PointBasedSearch
 from .pointbased import solve as point_based
@@ -39,7 +39,6 @@ from .proofs.write import check_provable, with_proof
 from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from .warmup import smallest_ending_model, smallest_model
 
-_SETUP = 0.35  # share of the time limit for informed bounds of noisy models
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
 
@@ -142,7 +141,7 @@ def _graph_search(
                 objective,
                 memory_limit=memory_limit,
                 over=lambda: clock.over,
-                delay_seconds=0.0 if proves else clock.share_left(_SETUP),
+                delay_seconds=0.0 if proves else clock.share_left(SETUP),
             )
     with clock.stopped():
         load_kernels()

@@ -18,7 +18,7 @@ from ...policies import PlanSetPolicy
 from ...simulation.simulate import simulate
 from ..arcs.outcome import outcome
 from ..belief_graph.search import Objective
-from ..clock import Clock
+from ..clock import SETUP, Clock
 from ..early import finishing
 from ..effort import Effort
 from ..policy_value import Worth, simulated_worth, worth
@@ -33,7 +33,6 @@ from .switches import PointBasedSwitches
 _LEVELS = 2000
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs at the end, and how many times values of plans
 _MOST_RUNS, _TO_CHOOSE = 1000, 0.1  # simulated runs to choose a guide, and the share of its time for each
-_SETUP = 0.35  # share of the time limit that informed bounds may take
 _GUIDES = 0.25  # share of it that is for guides, where costs vary within a class
 
 
@@ -48,8 +47,8 @@ def solve_noisy(model: CPOMDP, effort: Effort, switches: PointBasedSwitches | No
         effort.memory_limit,
         _LEVELS,
         seed,
-        over=lambda: clock.share_used(_SETUP),
-        delay_seconds=0.0 if effort.proves else clock.share_left(_SETUP),
+        over=lambda: clock.share_used(SETUP),
+        delay_seconds=0.0 if effort.proves else clock.share_left(SETUP),
     )
     clock.ready()
     trace = [effort.first(_point(search, 0.0))]
