@@ -43,7 +43,7 @@ def class_plan(model: CPOMDP) -> ClassPlan:
     n, n_actions = classes.n_classes, model.n_actions
     peak = np.maximum.reduceat(model.cost[:, classes.order], classes.start[:-1], axis=1).transpose(1, 2, 0)  # [n, A, K]
     peak = np.where((peak > model.arrays.step_limit).any(axis=2, keepdims=True), np.inf, peak)  # a step too costly
-    start, follower = _followers(model, classes)
+    start, follower = followers(model, classes)
     slowest = float(model.cost_discount.max(initial=0.0))
     share = np.where(
         np.isinf(peak).any(axis=2), np.inf, (np.where(np.isinf(peak), 0.0, peak) / share_of(model)).sum(axis=2)
@@ -70,7 +70,7 @@ def share_of(model: CPOMDP) -> FloatArray:
     return np.maximum(model.budget, np.where(largest > 0, _TRIFLE * largest, 1.0))
 
 
-def _followers(model: CPOMDP, classes: Classes) -> tuple[IntArray, IntArray]:
+def followers(model: CPOMDP, classes: Classes) -> tuple[IntArray, IntArray]:
     """The classes that may follow class c and action a: ``follower[start[c*A + a] : start[c*A + a + 1]]``."""
     n, states = classes.n_classes, np.arange(model.n_states)
     one = np.ones(model.n_states)

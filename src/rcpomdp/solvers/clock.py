@@ -23,7 +23,7 @@ SETUP = 0.35  # share of a time limit after which iterations of the set-up make 
 
 
 class Clock:
-    """The time of a solve, cut into slices of work of about a twentieth of a second.
+    """The time of a solve.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Clock:
         self.started = self._ready = self.now()
         self._deadline = np.inf if self.time_limit is None else self.started + self.time_limit
         self._sets_up, self._finishes = True, False
-        self._work, self._least, self._growth = first or _FIRST_WORK, least, growth
+        self.slice = Slices(self, first, least, growth)
 
     @staticmethod
     def now() -> float:
@@ -124,17 +124,27 @@ class Clock:
         more = _AFTERWARDS * self.time_limit
         return Clock(max(self.left, self._deadline + more - self.now(), _AFTER_ALL * more))
 
+
+class Slices:
+    """Work for one search in slices of about a twentieth of a second; how long a slice takes decides about the next."""
+
+    def __init__(
+        self, clock: Clock, first: int | None = None, least: int = _LEAST_WORK, growth: float = np.inf
+    ) -> None:
+        self._clock = clock
+        self._work, self._least, self._growth = first or _FIRST_WORK, least, growth
+
     @contextmanager
-    def slice(self, done: Callable[[], int] | None = None) -> Iterator[int]:
-        """Work for one slice; how long it takes decides about the next.
+    def __call__(self, done: Callable[[], int] | None = None) -> Iterator[int]:
+        """The work of the next slice.
 
         `done` counts the work that is done, where a slice may end before its work is.
         """
-        before, first = self.now(), done() if done else 0
+        before, first = self._clock.now(), done() if done else 0
         yield self._work
-        now = self.now()
+        now = self._clock.now()
         used = done() - first if done else self._work
-        wanted = min(_SLICE, max(self._deadline - now, 1e-3))
+        wanted = min(_SLICE, self._clock.left or _SLICE)
         most = max(min(_MOST_WORK, self._growth * self._work), self._least)
         self._work = int(np.clip(used * wanted / (now - before + 1e-9), self._least, most))
 

@@ -30,7 +30,7 @@ STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION
 _CLAIMS = (
     *("solver", "variant", "objective", "status", "lower", "upper", "reward", "cost", "sure_cost"),
     *("admissible", "horizon", "k", "budget", "epsilon", "seed", "seconds", "setup_seconds"),
-    *("standard_error", "runs"),
+    *("standard_error", "runs", "promise"),
 )
 
 
@@ -53,6 +53,14 @@ class TracePoint(NamedTuple):
         else:
             bounds = f"[{self.lower:.5g}, {self.upper:.5g}], gap {self.upper - self.lower:.3g}"
         return f"{self.seconds:.0f} s, {bounds}, {self.beliefs:,} beliefs, {self.plans:,} plans"
+
+
+class CandidateValue(NamedTuple):
+    """A policy that a solve had the choice of, and its simulated reward."""
+
+    name: str
+    reward: float
+    standard_error: float
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,9 @@ class Result:
     needed: FloatArray | None = None  # [K] the least budget of each cost that is not ruled out
     standard_error: FloatArray | None = None  # [1 + K] of reward and cost, if they are means of simulated runs
     runs: int | None = None  # that they are means of: the standard error of a few says little
+    route: str | None = None  # the searches that ran, and why these
+    promise: float | None = None  # the reward that is proven of the policy, where another one attains `lower`
+    candidates: tuple[CandidateValue, ...] = ()  # policies that simulated runs chose among
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
     model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
@@ -170,6 +181,9 @@ class Result:
                 if values is not None
             },
             **({} if self.runs is None else {"runs": self.runs}),
+            **({} if self.route is None else {"route": self.route}),
+            **({} if self.promise is None else {"promise": finite(self.promise)}),
+            **({"candidates": [each._asdict() for each in self.candidates]} if self.candidates else {}),
         }
 
     def claims(self, model: CPOMDP) -> dict[str, Any]:

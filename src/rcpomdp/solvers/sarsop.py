@@ -29,14 +29,16 @@ from ..model import CPOMDP
 from ..verification.proof import NO_BUDGET
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common, check_totals
-from .clock import SETUP, Clock, StallDetector
+from .clock import SETUP, Clock, Slices, StallDetector
+from .driver import Driver, Engine
 from .early import Aim, answers_early, finishing
+from .effort import Effort
 from .pointbased import PointBasedSearch
-from .pointbased import solve as point_based
-from .pointbased.noise import is_noisy, may_be_noisy
+from .pointbased import engine as point_based
 from .policy_value import with_expected_costs
 from .proofs.write import check_provable, with_proof
-from .result import INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from .result import MEMORY_LIMIT, STALLED, Result, TracePoint
+from .route import BELIEF_GRAPH, POINT_BASED, choose_route
 from .warmup import smallest_ending_model, smallest_model
 
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
@@ -92,98 +94,125 @@ def sarsop(
     goal = _goal(model, objective, epsilon)
     if proof:
         check_provable(model)
-    clock = Clock(time_limit).watch()
-    graph_search = _graph_search(model, goal.objective, switches, memory_limit, warm_start, clock, proof)
-    clock.ready()
-    trace = [_point(graph_search, goal, 0.0)]
-    try:
-        status = _search(graph_search, goal, epsilon, clock, trace, progress)
-    except KeyboardInterrupt:
-        status = INTERRUPTED
-    except MemoryError:
-        status = MEMORY_LIMIT
-    with finishing(clock):
-        reward, cost, sure = graph_search.best_totals()
-        policy = graph_search.policy()
-        trace.append(_point(graph_search, goal, clock.seconds))
+    effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress, proves=proof)
+    needs = "the caller gave a search or its switches" if warm_start is not None or switches is not None else None
+    route = choose_route(model, needs=needs)
+    makers: dict[str, Callable[[], Engine]] = {
+        POINT_BASED: lambda: _Engine(_point_based(model, goal.objective, effort), goal, effort),
+        BELIEF_GRAPH: lambda: _Engine(_belief_graph(model, goal.objective, switches, warm_start, effort), goal, effort),
+    }
+    driver = Driver([makers[name] for name in route.engines], effort, [])
+    status = driver.run()
+    with finishing(effort.clock):
+        searches = [engine.search for engine in driver.engines if isinstance(engine, _Engine)]
+        best = max(searches, key=lambda search: search.lower)
+        reward, cost, sure = best.best_totals()
+        driver.trace.append(driver.trace[-1]._replace(seconds=effort.clock.seconds))
         found = Result.of_search(
             "sarsop",
             status,
-            trace,
-            clock.setup_seconds,
+            driver.trace,
+            effort.clock.setup_seconds,
             objective=goal.name,
-            policy=policy,
+            policy=best.policy(),
             reward=reward,
             cost=cost,
             sure_cost=sure,
-            evidence=graph_search if proof or warm_start is not None else None,
+            route=str(route),
+            evidence=min(searches, key=lambda search: search.upper) if proof or warm_start is not None else None,
         )
-        found = with_expected_costs(found, model, clock, seed)
+        found = with_expected_costs(found, model, effort.clock, seed)
         return with_proof(model, found, NO_BUDGET, epsilon) if proof else found
 
 
-def _graph_search(
+def _point_based(model: CPOMDP, objective: Objective, effort: Effort) -> PointBasedSearch:
+    clock = effort.clock
+    with clock.stopped():
+        point_based.load_kernels()
+    return PointBasedSearch(
+        model,
+        objective,
+        memory_limit=effort.memory_limit,
+        over=lambda: clock.over,
+        delay_seconds=0.0 if effort.proves else clock.share_left(SETUP),
+    )
+
+
+def _belief_graph(
     model: CPOMDP,
     objective: Objective,
     switches: BeliefGraphSwitches | None,
-    memory_limit: float,
     warm_start: BeliefGraphSearch | None,
-    clock: Clock,
-    proves: bool,
-) -> BeliefGraphSearch | PointBasedSearch:
-    """The search that suits the model, or the one to start from."""
-    if warm_start is None and switches is None and may_be_noisy(model):
-        with clock.stopped():
-            point_based.load_kernels()
-        if is_noisy(model):
-            return PointBasedSearch(
-                model,
-                objective,
-                memory_limit=memory_limit,
-                over=lambda: clock.over,
-                delay_seconds=0.0 if proves else clock.share_left(SETUP),
-            )
-    with clock.stopped():
+    effort: Effort,
+) -> BeliefGraphSearch:
+    """A new search, or the one to start from."""
+    with effort.clock.stopped():
         load_kernels()
     if warm_start is None:
-        return BeliefGraphSearch(model, objective, switches, memory_limit)
+        return BeliefGraphSearch(model, objective, switches, effort.memory_limit)
     if warm_start.model is not model and warm_start.model.fingerprint != model.fingerprint:
         raise InputError("the search to start from was made for another model")
-    warm_start.memory_limit, warm_start.out_of_memory = memory_limit, False
+    warm_start.memory_limit, warm_start.out_of_memory = effort.memory_limit, False
     if not warm_start.aims_at(objective):
         warm_start.retarget(objective)
     return warm_start
 
 
-def _search(
-    graph_search: BeliefGraphSearch | PointBasedSearch,
-    goal: _Goal,
-    epsilon: float,
-    clock: Clock,
-    trace: list[TracePoint],
-    progress: Callable[[TracePoint], None] | None,
-) -> str:
-    """Search in slices of time until something ends it; return what did."""
-    stalls = StallDetector()
-    # The gap that is reported allows for rounding, and must be the one that meets epsilon.
-    inner_epsilon = epsilon - 2 * (goal.tie + graph_search.slack)
-    if inner_epsilon <= 0:
-        inner_epsilon = graph_search.slack  # below it there is only rounding to be gained
-    while not trace[-1].upper - trace[-1].lower <= epsilon:
-        if graph_search.gap <= inner_epsilon:
+class _Engine:
+    """A search without a budget as an engine."""
+
+    def __init__(self, search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, effort: Effort) -> None:
+        self.search, self._goal = search, goal
+        self._slices, self._stalls = Slices(effort.clock), StallDetector()
+        # The gap that is reported allows for rounding, and must be the one that meets epsilon.
+        inner = effort.epsilon - 2 * (goal.tie + search.slack)
+        self._epsilon = inner if inner > 0 else search.slack  # below it there is only rounding to be gained
+
+    @property
+    def name(self) -> str:
+        """The search in words."""
+        return POINT_BASED if isinstance(self.search, PointBasedSearch) else BELIEF_GRAPH
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the objective; that of a cost is −C + δR with |δR| ≤ tie, and a cost is never below 0."""
+        search = self.search
+        if self._goal.cost is None:
+            return search.lower - search.slack
+        return max(0.0, -search.upper - self._goal.tie - search.slack)
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on the objective."""
+        if self._goal.cost is None:
+            return self.search.upper + self.search.slack
+        return -self.search.lower + self._goal.tie + self.search.slack
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Trials, beliefs and plans."""
+        return self.search.trials, *self.search.sizes
+
+    @property
+    def work(self) -> int:
+        """Work done, in elementary steps."""
+        return self.search.work
+
+    def limit_memory(self, limit: float) -> None:
+        """Take no more than so many bytes from now on."""
+        self.search.memory_limit = limit
+
+    def advance(self) -> str | None:
+        """Trials for a slice of time, with sharper targets where nothing changes any more."""
+        search = self.search
+        if search.gap <= self._epsilon:
             return STALLED
-        if clock.over:
-            return TIME_LIMIT
-        if graph_search.out_of_memory:
+        if search.out_of_memory:
             return MEMORY_LIMIT
-        with clock.slice() as work:
-            graph_search.search(inner_epsilon, work, stalls.share)
-        trace.append(_point(graph_search, goal, clock.seconds))
-        if progress is not None:
-            progress(trace[-1])
-        if stalls.found(trace[-1].lower, trace[-1].upper, trace[-1].beliefs, trials=trace[-1].trials):
-            return STALLED
-    return OPTIMAL
+        with self._slices() as work:
+            search.search(self._epsilon, work, self._stalls.share)
+        stalled = self._stalls.found(search.lower, search.upper, search.sizes[0], trials=search.trials)
+        return STALLED if stalled else None
 
 
 @dataclass(frozen=True)
@@ -241,17 +270,6 @@ def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
     if not np.isfinite(total) or not np.isfinite(goal.tie):
         raise InputError("rewards or costs are too large: their discounted totals cannot be computed")
     return goal
-
-
-def _point(graph_search: BeliefGraphSearch | PointBasedSearch, goal: _Goal, seconds: float) -> TracePoint:
-    lower, upper = graph_search.lower, graph_search.upper
-    if goal.cost is not None:
-        # The objective is −C + δR with |δR| ≤ tie; a cost is never below 0.
-        lower, upper = max(0.0, -upper - goal.tie), -lower + goal.tie
-    lower -= graph_search.slack if goal.cost is None or lower > 0 else 0.0
-    upper += graph_search.slack
-    beliefs, plans = graph_search.sizes
-    return TracePoint(seconds, lower, upper, graph_search.trials, beliefs, plans)
 
 
 @cache

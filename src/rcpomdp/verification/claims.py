@@ -5,6 +5,7 @@
 | reward, cost | it is what was computed, or of a plan set no more than what is proven | it is not |
 | sure_cost | no history spends more, which is proven | some history does |
 | lower | the policy keeps the budget and earns as much | it earns less, or `upper` is below |
+| promise | the policy keeps the budget and earns as much; `lower` is then of another policy | it earns less |
 | upper, gap | a proof says so: they speak of all policies | the policy, which keeps the budget, earns more |
 | status | likewise | "optimal" with a gap above epsilon, "infeasible" of a policy that keeps the budget |
 | admissible, k | the budget was found to hold in every history, at those shorter than k | it was found not to |
@@ -37,7 +38,7 @@ CONFIRMED, REFUTED, UNCHECKED = "confirmed", "refuted", "not checked"
 UNDECIDED = "undecided"  # it was checked, and took too long to tell
 STATEMENTS = (  # about the policy or the optimum; all others tell how they were found
     *("budget", "lower", "upper", "gap", "status", "reward", "cost", "sure_cost"),
-    *("admissible", "horizon", "k", "needed", "suffices"),
+    *("admissible", "horizon", "k", "needed", "suffices", "promise"),
 )
 SIMULATED = "a mean of simulated runs"
 _DIGITS = 1e-6  # relative: a claim that agrees so far is not contradicted
@@ -92,6 +93,7 @@ class Claims:
         self.lower, self.upper = self._number("lower", bound=True), self._number("upper", bound=True)
         self.gap, self.epsilon = self._number("gap", bound=True), self._number("epsilon", bound=True)
         self.reward, self.horizon = self._number("reward"), self._number("horizon")
+        self.promise = self._number("promise")
         self.cost, self.sure_cost = self._numbers("cost"), self._numbers("sure_cost")
         self.needed, self.suffices = self._numbers("needed", bound=True), self._numbers("suffices", bound=True)
         self.simulated = given.get("standard_error") is not None
@@ -179,17 +181,24 @@ class Claims:
             yield Check("lower", self.lower, REFUTED, why)
         elif not proven:
             yield Check("lower", self.lower, UNCHECKED, "the policy is not known to keep the budget")
-        elif _above(self.lower, found.reward, room):
-            earned = "the reward that is proven," if found.at_least else "the policy's reward"
-            why = f"the claimed lower bound {self.lower:.9g} is above {earned} {found.reward:.9g}"
-            yield Check("lower", self.lower, UNDECIDED if found.at_least else REFUTED, why)
+        elif self.promise is None:
+            yield self._earned("lower", "lower bound", self.lower, found)
         else:
-            yield Check("lower", self.lower, CONFIRMED)
+            yield Check("lower", self.lower, UNCHECKED, "another policy attains it, as the solver says")
+            yield self._earned("promise", "promise", self.promise, found)
         upper = self._upper(found, proven, crossed)
         yield upper
         holds = upper.verdict == CONFIRMED
         yield self._gap(room, holds and proven)
         yield self._status(found, proven, room, holds)
+
+    def _earned(self, claim: str, words: str, claimed: float | None, found: Findings) -> Check:
+        """That the policy, which keeps the budget, earns as much as is claimed."""
+        if not _above(claimed, found.reward, self._room(found)):
+            return Check(claim, claimed, CONFIRMED)
+        earned = "the reward that is proven," if found.at_least else "the policy's reward"
+        why = f"the claimed {words} {claimed:.9g} is above {earned} {found.reward:.9g}"
+        return Check(claim, claimed, UNDECIDED if found.at_least else REFUTED, why)
 
     def _upper(self, found: Findings, proven: bool, crossed: bool) -> Check:
         """That no policy earns more: refuted by one that does, confirmed by a proof."""

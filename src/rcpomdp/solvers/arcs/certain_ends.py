@@ -116,7 +116,7 @@ def _plan_set(policy: PlanSetPolicy, model: CPOMDP) -> PlanSetPolicy:
 
 def _controller(policy: ControllerPolicy, model: CPOMDP, ends: Ends) -> ControllerPolicy:
     """A controller over nodes and classes: after a certain end it stays where it is, whatever is observed."""
-    follow = _Follow(model, ends)
+    follow = Follow(model, ends)
     start = (policy.start, int(ends.class_of[np.flatnonzero(model.initial_belief)[0]]))
     number, queue = {start: 1}, [start]  # node 0 is the end
     actions, successors = [0], [np.zeros(model.n_observations, dtype=np.int64)]
@@ -133,7 +133,7 @@ def _controller(policy: ControllerPolicy, model: CPOMDP, ends: Ends) -> Controll
     return ControllerPolicy(model, np.array(actions), np.array(successors), start=1)
 
 
-class _Follow:
+class Follow:
     """Observations that may follow a class and an action, each with the class that they lead to."""
 
     def __init__(self, model: CPOMDP, ends: Ends) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._types import FloatArray
 from ...policies import Policy
-from ..result import Result, TracePoint
+from ..result import CandidateValue, Result, TracePoint
 
 
 def outcome(
@@ -25,6 +25,7 @@ def outcome(
     horizon: int = 0,
     standard_error: FloatArray | None = None,
     runs: int | None = None,
+    candidates: tuple[CandidateValue, ...] = (),
     evidence: Any = None,
 ) -> Result:
     """The result of the variant "levels"; horizon and budgets are told of a policy that is not proven to keep its own.
@@ -53,5 +54,6 @@ def outcome(
         needed=None if admissible else needed,
         standard_error=standard_error,
         runs=runs,
+        candidates=candidates,
         evidence=evidence,
     )

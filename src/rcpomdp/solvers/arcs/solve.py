@@ -25,34 +25,31 @@ from ...policies import blind
 from ...verification.proof import EVERY_HISTORY
 from .. import sarsop as unconstrained
 from ..arcs_published.solve import arcs_paper
-from ..cgcp.solve import cgcp
 from ..checks import check_budgets, check_common, check_k, check_totals, is_number
 from ..clock import Clock
 from ..early import Aim, answers_early, finishing
 from ..effort import Effort
 from ..finite_k.solve import finite_k
 from ..folding import folded, unfolded
-from ..pointbased import solve as point_based
-from ..pointbased.noise import is_noisy, may_be_noisy
 from ..policy_value import with_expected_costs
 from ..proofs.write import check_provable, with_proof
-from ..result import INFEASIBLE, INTERRUPTED, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..result import INFEASIBLE, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..route import Route, choose_route
 from ..warmup import load_model_kernels
 from .base_cost import with_base_cost, without_base_cost
+from .by_search import by_search
 from .certain_ends import with_certain_ends, without_certain_ends
 from .few_beliefs import few_beliefs, may_have_few_beliefs, solve_few
 from .few_beliefs import load_kernels as load_few_belief_kernels
 from .joint_need import jointly_infeasible
-from .loop import by_search
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import ArcsSwitches
+from .slack_budgets import most_from_start, slack_costs, with_slack_budgets, without_slack_budgets
 from .step_limits import with_some_budget, without_that_budget
-from .supports import over_supports
+from .supports import OverSupports, over_supports
 
 VARIANTS = ("levels", "paper")
-_SMALL = 2000  # states times actions up to which budgets in expectation are looked at first,
-_LOOK = 0.02  # for so much of the time limit
 
 
 def _aim(model: CPOMDP, *, k: float | None = None, **_: Any) -> Aim:
@@ -142,63 +139,142 @@ def _in_every_history(
     model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, act_time: float | None, proof: bool
 ) -> Result:
     """Solve the RC-POMDP by our own search, and prove the upper bound if that is asked for."""
-    hopeless = jointly_infeasible(model)
+    known_infeasible = jointly_infeasible(model)
     if act_time is not None:
-        found = _acting(model, effort, switches, act_time, hopeless)
+        found = _acting(model, effort, switches, act_time, known_infeasible)
     else:
-        found = _simplified(model, effort, switches, hopeless, proof)
+        found = _simplified(model, effort, switches, known_infeasible)
     if not proof:
         return replace(found, evidence=None)
-    if act_time is None and not hopeless and found.evidence is not None and found.evidence.model is not model:
+    if act_time is None and not known_infeasible and found.evidence is not None and found.evidence.model is not model:
         # What was searched was the model in another guise; the proof is to be of the model itself.
         again = effort._replace(clock=Clock(effort.clock.time_limit), progress=None)
-        found = replace(found, evidence=_by_all_means(model, again, switches, plain=True).evidence)
+        found = replace(found, evidence=_by_route(model, again, switches, plain=True).evidence)
     return with_proof(model, found, EVERY_HISTORY, effort.epsilon)
 
 
-def _acting(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, act_time: float, hopeless: bool) -> Result:
+def _acting(
+    model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, act_time: float, known_infeasible: bool
+) -> Result:
     """Solve for a policy that searches on while it acts; it knows the costs of each step, so the model stays as is."""
     if model.has_step_limits and not np.isfinite(model.budget).any():
         raise InputError("a search while acting needs a budget beside step limits")
-    found = _by_all_means(model, effort, switches, act_time=act_time, hopeless=hopeless)
+    if not model.has_step_limits and slack_costs(model).all():
+        return _without_budget(model, effort)
+    route = choose_route(model, needs="the policy searches on while it acts")
+    found = by_search(model, effort, route, switches=switches, act_time=act_time, known_infeasible=known_infeasible)
     if isinstance(found.policy, OnlinePolicy):
         return found
     return with_expected_costs(found, model, effort.clock, effort.seed)
 
 
-def _simplified(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, hopeless: bool, proof: bool) -> Result:
-    """Solve the model without what is the same for all policies: costs at every step, and ends that are certain."""
+def _simplified(model: CPOMDP, effort: Effort, switches: ArcsSwitches | None, known_infeasible: bool) -> Result:
+    """Solve the model without what is the same for all policies: slack budgets, costs at every step, certain ends."""
     told = with_some_budget(model)
-    rest, base = without_base_cost(told)
+    tight, slack = without_slack_budgets(told)
+    rest, base = without_base_cost(tight)
     clear, ends = with_certain_ends(rest)
-    if switches is None and not (hopeless or proof):
-        effort = effort._replace(ceiling=_in_expectation(clear, effort))
-    found, clock = _by_all_means(clear, effort, switches, hopeless=hopeless), effort.clock
+    found, clock = _by_route(clear, effort, switches, known_infeasible=known_infeasible), effort.clock
     with finishing(clock):
-        found = with_base_cost(without_certain_ends(found, rest, ends), told, base)
+        found = with_base_cost(without_certain_ends(found, rest, ends), tight, base)
+        found = with_slack_budgets(found, told, slack, clock)
         found = with_expected_costs(without_that_budget(found, model), model, clock, effort.seed)
         return replace(found, seconds=max(found.seconds, clock.elapsed - found.setup_seconds))
 
 
-def _in_expectation(model: CPOMDP, effort: Effort) -> float:
-    """An upper bound on what budgets in expectation allow, and budgets in every history no more (Theorem 7).
+def _by_route(
+    model: CPOMDP,
+    effort: Effort,
+    switches: ArcsSwitches | None,
+    *,
+    known_infeasible: bool = False,
+    plain: bool = False,
+) -> Result:
+    """Solve by facts that make a search unnecessary, and else by search.
 
-    Where there is a time limit, and a small part of it may be enough; else inf.
+    `switches` are those of the belief-graph search, which then is all that is tried; `plain`: the model stays as is.
     """
-    limit = effort.clock.time_limit
-    discounted = bool((model.cost_discount == model.discount).all())
-    is_small = model.n_states * model.n_actions <= _SMALL
-    if limit is None or not (is_small and discounted and np.isfinite(model.budget).any()) or model.has_step_limits:
-        return np.inf
-    with effort.clock.stopped():
-        unconstrained.load_kernels()
+    if not model.has_step_limits and slack_costs(model).all():
+        return _without_budget(model, effort)
+    found = None
+    if (switches is None or plain) and not known_infeasible:
+        found = _few(model, effort)
+        if found is not None and found.status != STALLED:
+            return found
+    route = choose_route(model, needs=None if switches is None else "its switches are given")
+    if known_infeasible:
+        route = choose_route(model, needs="no policy keeps the budgets, and the least ones are asked for")
     try:
-        found = cgcp(model, epsilon=effort.epsilon, time_limit=_LOOK * limit, memory_limit=effort.memory_limit)
-    except InputError:  # its numbers are too large for linear programs
-        return np.inf
-    if found.status == INTERRUPTED:
-        raise KeyboardInterrupt
-    return np.inf if found.status == INFEASIBLE else found.upper
+        with effort.clock.setting_up_again():
+            supports = over_supports(model) if not known_infeasible and not plain else None
+        if supports is not None and supports.possible:
+            result = _over_supports(supports, effort, route, switches, found)
+            if result.status != INFEASIBLE:
+                return result
+        # What is needed of each cost alone is to be told of the model itself.
+        if supports is not None:
+            route, known_infeasible = choose_route(model, needs="nothing may be spent, and that is not enough"), True
+        result = by_search(model, effort, route, found=found, switches=switches, known_infeasible=known_infeasible)
+        return replace(result, route=str(route))
+    except TimeUpError:
+        if found is None:
+            raise
+        return replace(found, status=TIME_LIMIT)
+
+
+def _few(model: CPOMDP, effort: Effort) -> Result | None:
+    """Solve a model of few beliefs by value iteration; None if they are many. STALLED: a search should go on."""
+    clock = effort.clock
+    if not may_have_few_beliefs(model):
+        return None
+    with clock.stopped():
+        load_few_belief_kernels()
+    few = few_beliefs(model, effort.memory_limit, lambda: clock.over)
+    if few is None:
+        return None
+    try:
+        found = solve_few(few, effort)
+    except MemoryError:  # the policy would take too much
+        return None
+    if found.admissible and (found.sure_cost > model.spending_limit).any():
+        return None  # rounding of levels has added up
+    why = f"value iteration over few beliefs: all histories lead to {few.n_beliefs} of them"
+    return replace(found, route=why)
+
+
+def _over_supports(
+    supports: OverSupports, effort: Effort, route: Route, switches: ArcsSwitches | None, found: Result | None
+) -> Result:
+    """Solve the model over supports, in which budgets of nothing are gone, and tell the result of the model itself."""
+    inner = supports.model()
+    if not inner.has_step_limits and slack_costs(inner).all():
+        result = _without_budget(inner, effort)
+    else:
+        result = by_search(inner, effort, route, found=found, switches=switches)
+    if found is not None and result.policy is found.policy:
+        return result
+    return replace(supports.told(result), route=f"{route}; over supports, for some budgets are nothing")
+
+
+def _without_budget(model: CPOMDP, effort: Effort) -> Result:
+    """No policy can exceed the budget: the optimum is that of the POMDP without one."""
+    found = unconstrained.sarsop(
+        model,
+        epsilon=effort.epsilon,
+        time_limit=effort.clock.left,
+        memory_limit=effort.memory_limit,
+        progress=effort.progress,
+        proof=effort.proves,
+    )
+    return replace(
+        found,
+        solver="arcs",
+        variant="levels",
+        sure_cost=np.minimum(found.sure_cost, most_from_start(model)) if model.n_costs else found.sure_cost,
+        admissible=True,
+        seed=effort.seed,
+        route=f"no budget can bind; {found.route}",
+    )
 
 
 def _as_published(model: CPOMDP, what: str) -> CPOMDP:
@@ -217,76 +293,6 @@ def _finite(model: CPOMDP, k: int, **options: Any) -> Result:
     if k > 1 and (free or model.discount == 0):
         return replace(arcs(model, **options), k=k)
     return finite_k(model, k, **options)
-
-
-def _by_all_means(
-    model: CPOMDP,
-    effort: Effort,
-    switches: ArcsSwitches | None,
-    *,
-    act_time: float | None = None,
-    hopeless: bool = False,
-    plain: bool = False,
-) -> Result:
-    """Solve by what suits the model, then by search if that leaves something to be done.
-
-    `switches` are those of the search, which then is all that is tried; `plain` is the search of what suits the model,
-    with nothing in its place.
-    """
-    found = None
-    if (switches is None or plain) and act_time is None and not hopeless:
-        found, is_final = _by_kind(model, effort)
-        if found is not None and is_final:
-            return found
-    switches = switches or ArcsSwitches()
-    try:
-        with effort.clock.setting_up_again():
-            supports = over_supports(model) if act_time is None and not hopeless and not plain else None
-        if supports is not None and supports.possible:
-            result = by_search(supports.model(), effort, switches, found=found)
-            if result.status != INFEASIBLE:
-                return result if found is not None and result.policy is found.policy else supports.told(result)
-        # What is needed of each cost alone is to be told of the model itself.
-        hopeless = hopeless or supports is not None
-        return by_search(model, effort, switches, act_time=act_time, found=found, hopeless=hopeless)
-    except TimeUpError:
-        if found is None:
-            raise
-        return replace(found, status=TIME_LIMIT)
-
-
-def _by_kind(model: CPOMDP, effort: Effort) -> tuple[Result | None, bool]:
-    """Solve what has few beliefs, or ever new ones, by what is best at it; None if the model is neither.
-
-    And whether that is final: where beliefs are few, and finer levels are not worth it, a search should go on.
-    """
-    clock = effort.clock
-    if may_have_few_beliefs(model):
-        with clock.stopped():
-            load_few_belief_kernels()
-        few = few_beliefs(model, effort.memory_limit, lambda: clock.over)
-        if few is not None:
-            try:
-                found = solve_few(few, effort)
-            except MemoryError:  # the policy would take too much
-                return None, False
-            if found.admissible and (found.sure_cost > model.spending_limit).any():
-                return None, False  # rounding of levels has added up
-            return found, found.status != STALLED
-    process = _without_time(model)
-    if process is not None and may_be_noisy(process):
-        with clock.stopped():
-            point_based.load_kernels()
-        if is_noisy(process, np.array(model.spending_limit)):
-            return point_based.solve_noisy(model, effort), True
-    return None, False
-
-
-def _without_time(model: CPOMDP) -> CPOMDP | None:
-    """The process whose noise is looked at: with the time every belief is new. None if there is none."""
-    if model.horizon is None:
-        return model
-    return model.base if model.base is not None and model.discount < 1 else None
 
 
 def _one_step(model: CPOMDP, seed: int) -> Result:

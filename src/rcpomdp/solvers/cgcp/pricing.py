@@ -97,6 +97,11 @@ class Pricing:
             if upper < self.upper:
                 self.upper, self._best = upper, objective
 
+    @property
+    def best_multipliers(self) -> FloatArray | None:
+        """λ [K] that the upper bound rests on; None while there is no bound."""
+        return None if self._best is None else self._best.costs.copy()
+
     def aim_at_best(self) -> None:
         """Take up again what the upper bound rests on, or if it is −inf the weighted costs that no policy keeps."""
         best = self.clash if self.upper == -np.inf else self._best

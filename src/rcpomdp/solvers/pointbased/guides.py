@@ -1,9 +1,10 @@
 """Guides for a plan set: vectors of the POMDP without a budget, which look further ahead than plans.
 
 Where costs vary within a class, a plan pays for the worst of it at every step, and the budget seems to last for a few
-steps only. What is really spent is less, and a policy that never thinks of the end does better as long as it can go on.
-So plans say what can be paid, and guides where to go: vectors for ``R − λ·C``, with λ = 0 and with a λ for which the
-budget is worth its price. Nothing is proven of what they earn: simulated runs choose.
+steps only. The policy really spends less, and one that never thinks of the end does better as long as it can go on. So
+plans say what can be paid, and guides where to go: vectors for ``R − λ·C``, by the fast informed bound at multipliers
+from nothing to a multiple of the dual's, and by a search at two of them. Nothing is proven of their reward: simulated
+runs choose.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._types import FloatArray
+from ...bounds.fib import fib_vectors
 from ...kernels.pointbased.arrays import NONE
 from ...kernels.pointbased.plans import forget_idle
 from ...lp import MixingProgram
@@ -27,27 +29,32 @@ if TYPE_CHECKING:
     from .search import PointBasedSearch
 
 _MOST_STEPS, _TAIL = 500, 1e-2  # of simulated runs: until what may follow is a hundredth
-_SEARCH = 0.8  # share of a guide's time for its search; in the rest runs tell which vectors are needed
-_BELOW = 0.8  # of the price at which the best policy and the cheapest are worth the same
+_SEARCH = 0.4  # share of the time for each of the two searches; in the rest runs tell which vectors are needed
+_BELOW = 0.8  # of the dual's multipliers, for the second search
+_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)  # times the dual's multipliers, for the fast informed bound
 
 
 def guided_plan_sets(
-    search: PointBasedSearch, policy: PlanSetPolicy, seconds: float, seed: int
-) -> Iterator[PlanSetPolicy]:
-    """The plan set with guides for λ = 0, and with those for a better price if there is one, in so many seconds."""
+    search: PointBasedSearch, policy: PlanSetPolicy, dual: FloatArray | None, seconds: float, seed: int
+) -> Iterator[tuple[str, PlanSetPolicy]]:
+    """The plan set with guides of each kind, by name, in so many seconds."""
     free = _search_for(search, np.zeros(search.model.n_costs), Clock(_SEARCH * seconds))
-    yield _with_guides(policy, free, Clock((1 - _SEARCH) / 2 * seconds), seed)
-    price = _price(search, free)
-    if price.any():
-        priced = _search_for(search, price, Clock(_SEARCH * seconds))
-        yield _with_guides(policy, priced, Clock((1 - _SEARCH) / 2 * seconds), seed)
+    yield "SARSOP", _with_guides(policy, free, Clock((0.5 - _SEARCH) * seconds), seed)
+    if dual is None or not dual.any():
+        dual = _dual(search, free)
+    for factor in _FACTORS if dual.any() else (0.0,):
+        yield f"FIB, λ = {factor:g} of the dual", policy.with_guides(_fib_guides(search, factor * dual))
+    if dual.any():
+        priced = _search_for(search, _BELOW * dual, Clock(_SEARCH * seconds))
+        name = f"SARSOP, λ = {_BELOW:g} of the dual"
+        yield name, _with_guides(policy, priced, Clock((0.5 - _SEARCH) * seconds), seed)
 
 
-def _search_for(search: PointBasedSearch, price: FloatArray, clock: Clock) -> PointBasedSearch:
+def _search_for(search: PointBasedSearch, multipliers: FloatArray, clock: Clock) -> PointBasedSearch:
     """A search for ``R − λ·C`` without a budget, for as long as the clock runs."""
-    memory = max(search.memory_limit - search.memory, 0.0)
+    memory, objective = max(search.memory_limit - search.memory, 0.0), Objective(1.0, multipliers)
     found = type(search)(
-        search.model, Objective(1.0, price), memory_limit=memory, over=lambda: clock.over, switches=search.switches
+        search.model, objective, memory_limit=memory, over=lambda: clock.over, switches=search.switches
     )
     while not (clock.over or found.still or found.out_of_memory or found.gap <= found.slack):
         with clock.slice() as work:
@@ -55,8 +62,8 @@ def _search_for(search: PointBasedSearch, price: FloatArray, clock: Clock) -> Po
     return found
 
 
-def _price(search: PointBasedSearch, free: PointBasedSearch) -> FloatArray:
-    """Prices [K] at which what is known without a budget and what is known within it are worth the same, and less."""
+def _dual(search: PointBasedSearch, free: PointBasedSearch) -> FloatArray:
+    """Multipliers [K] at which what is known without a budget and within it have the same value."""
     limited = search.limited
     reward, cost, _ = free.best_totals()
     known = [search.totals(candidate) for candidate in search.root_candidates]
@@ -64,16 +71,16 @@ def _price(search: PointBasedSearch, free: PointBasedSearch) -> FloatArray:
     costs = np.array([cost, *(spent for _, spent in known)])[:, limited]
     budget = np.minimum(search.budget[limited], costs[0])
     scale = np.maximum(costs.max(axis=0), budget)
-    price = np.zeros(limited.size)
+    multipliers = np.zeros(limited.size)
     keep = scale > 0
     if not (costs <= budget).all(axis=1).any() or not keep.any():
-        return price
+        return multipliers
     program = MixingProgram(budget[keep], scale[keep])
     program.add(rewards, costs[:, keep])
     found = program.solve()
     if found is not None:
-        price[np.flatnonzero(limited)[keep]] = _BELOW * found.multipliers
-    return price
+        multipliers[np.flatnonzero(limited)[keep]] = found.multipliers
+    return multipliers
 
 
 def _with_guides(policy: PlanSetPolicy, search: PointBasedSearch, clock: Clock, seed: int) -> PlanSetPolicy:
@@ -81,6 +88,20 @@ def _with_guides(policy: PlanSetPolicy, search: PointBasedSearch, clock: Clock, 
     guides, steps = _guides(search), min(_MOST_STEPS, math.ceil(search.model.steps_until(_TAIL)))
     met = nodes_met(search.model, policy.with_guides(guides), steps, seed, lambda: clock.over)
     return policy.with_guides([guide for guide, used in zip(guides, met[policy.actions.size :], strict=True) if used])
+
+
+def _fib_guides(search: PointBasedSearch, multipliers: FloatArray) -> list[Guide]:
+    """The fast informed bound of ``R − λ·C``: a vector for each class and action."""
+    model = search.ordered
+    gain = np.asarray(model.reward - np.tensordot(multipliers, model.cost, axes=1))
+    vectors = fib_vectors(model._changed(arrays=model.arrays._replace(reward=gain)))  # [A, S]
+    found, start, order = [], search.classes.start, search.classes.order
+    for cls in np.flatnonzero(search.classes.reachable).tolist():
+        states = order[start[cls] : start[cls + 1]]
+        increasing = np.argsort(states)
+        for a, vector in enumerate(vectors):
+            found.append(Guide(a, states[increasing], vector[start[cls] : start[cls + 1]][increasing]))
+    return found
 
 
 def _guides(search: PointBasedSearch) -> list[Guide]:

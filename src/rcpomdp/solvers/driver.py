@@ -1,0 +1,196 @@
+"""The loop around searches: slices of time, turns where there are several, bounds on record, and what ends it.
+
+An *engine* is a search that advances slice by slice and has bounds at any time. The least upper bound of all engines
+counts, and the greatest lower one. Engines take turns; one that is behind on both sides twice in a row is dropped, so
+that a wrong guess about the model costs a tenth of the time and never the answer. An engine is set up when its first
+turn comes: a model that the first one solves at once never waits for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..deadline import TimeUpError
+from .effort import Effort
+from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
+
+_TURN = 0.05  # share of the time limit that a turn takes,
+_WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
+_BEHIND = 2  # comparisons in a row after which an engine that is behind on both sides is dropped
+
+
+class Engine(Protocol):
+    """A search that advances slice by slice; its bounds are rounded outward, and hold at any time."""
+
+    @property
+    def name(self) -> str:
+        """The search in words."""
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the optimum; −inf while nothing is known to keep the budget."""
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on the optimum; −inf if nothing can keep the budget."""
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Trials, beliefs and plans."""
+
+    @property
+    def work(self) -> int:
+        """Work done, in elementary steps."""
+
+    def limit_memory(self, limit: float) -> None:
+        """Take no more than so many bytes from now on."""
+
+    def advance(self) -> str | None:
+        """Search for a slice of time; return a status if nothing is left to do."""
+
+
+@dataclass
+class _Turn:
+    """An engine in the race."""
+
+    make: Callable[[], Engine]
+    engine: Engine | None = None
+    behind: int = 0  # comparisons in a row that it lost
+    ended: str | None = None  # what ended it
+
+
+class Driver:
+    """Engines that take turns on one clock.
+
+    Parameters
+    ----------
+    makers : set up the engines, in the order of their first turns
+    trace : bounds that are known before; the driver adds to it
+    """
+
+    def __init__(self, makers: Sequence[Callable[[], Engine]], effort: Effort, trace: list[TracePoint]) -> None:
+        self._effort, self._clock, self.trace = effort, effort.clock, trace
+        self._turns = [_Turn(make) for make in makers]
+        self._at = 0
+        self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
+        self._work = _WORK
+        self._limit_memory()
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines that were set up, those that have ended included."""
+        return [turn.engine for turn in self._turns if turn.engine is not None]
+
+    def run(self, share: float = 1.0) -> str:
+        """Advance until the gap is closed, something ends the search, or a share of the time is used; return what."""
+        try:
+            return self._run(share)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+    def _run(self, share: float) -> str:
+        while not (self.trace and self.trace[-1].upper - self.trace[-1].lower <= self._effort.epsilon):
+            running = [turn for turn in self._turns if turn.ended is None]
+            if any(turn.engine is not None and turn.engine.upper == -float("inf") for turn in self._turns):
+                return INFEASIBLE
+            if not running:
+                return self._last_status()
+            if self.trace and self._clock.share_used(share):
+                return TIME_LIMIT
+            self._advance(running[self._at % len(running)], len(running) > 1)
+        return OPTIMAL
+
+    def _last_status(self) -> str:
+        """The status of a search in which every engine has ended: the first one's counts for most."""
+        return next(turn.ended for turn in self._turns if turn.ended is not None)
+
+    def _advance(self, turn: _Turn, is_shared: bool) -> None:
+        """One slice of an engine's turn, or its set-up."""
+        try:
+            if turn.engine is None:
+                turn.engine = self._set_up(turn)
+            else:
+                turn.ended = turn.engine.advance()
+        except MemoryError:
+            if turn.engine is None and not self.engines:
+                raise
+            turn.ended = MEMORY_LIMIT
+        except TimeUpError:
+            if not self.engines:
+                raise
+            turn.ended = TIME_LIMIT
+        self._note()
+        if turn.ended is not None or (is_shared and self._is_over(turn)):
+            self._until, self._at = None, self._at + (turn.ended is None)
+            self._compare()
+
+    def _set_up(self, turn: _Turn) -> Engine:
+        if not self.engines:
+            engine = turn.make()
+            self._clock.ready()
+            return engine
+        with self._clock.setting_up_again():
+            return turn.make()
+
+    def _is_over(self, turn: _Turn) -> bool:
+        """True if the engine's turn is over; the first call of a turn begins it."""
+        assert turn.engine is not None
+        limit = self._clock.time_limit
+        now = turn.engine.work if limit is None else self._clock.elapsed
+        if self._until is None:
+            self._until = now + (self._work if limit is None else _TURN * limit)
+        over = now >= self._until
+        if over and limit is None:
+            self._work *= 2
+        return over
+
+    def _compare(self) -> None:
+        """Drop engines that were behind on both sides for the last comparisons."""
+        racing = [turn for turn in self._turns if turn.ended is None]
+        if any(turn.engine is None for turn in racing):
+            return
+        for turn in racing:
+            ahead = any(_is_behind(turn.engine, other.engine) for other in racing if other is not turn)
+            turn.behind = turn.behind + 1 if ahead else 0
+        for turn in racing:
+            if turn.behind >= _BEHIND * len(racing):
+                turn.ended, turn.engine = TIME_LIMIT, None
+        self._limit_memory()
+
+    def _limit_memory(self) -> None:
+        """Share the memory among the engines that are in the race."""
+        racing = [turn for turn in self._turns if turn.ended is None]
+        for turn in racing:
+            if turn.engine is not None:
+                turn.engine.limit_memory(self._effort.memory_limit / len(racing))
+
+    def _note(self) -> None:
+        """Put the bounds on record; those that held before still do."""
+        engines = self.engines
+        if not engines:
+            return
+        counts = [sum(engine.counts[i] for engine in engines) for i in range(3)]
+        lower, upper = max(engine.lower for engine in engines), min(engine.upper for engine in engines)
+        if not self.trace:
+            self.trace.append(self._effort.first(TracePoint(0.0, lower, upper, *counts)))
+            return
+        last = self.trace[-1]
+        point = TracePoint(
+            self._clock.seconds,
+            max(lower, last.lower),
+            min(upper, last.upper),
+            *(max(now, before) for now, before in zip(counts, last[3:], strict=True)),
+        )
+        self.trace.append(point)
+        if self._effort.progress is not None:
+            self._effort.progress(point)
+
+
+def _is_behind(engine: Engine | None, other: Engine | None) -> bool:
+    """True if an engine's bounds are no better than another's on both sides, and worse on one."""
+    if engine is None or other is None:
+        return False
+    worse = engine.lower < other.lower or engine.upper > other.upper
+    return engine.lower <= other.lower and engine.upper >= other.upper and worse

@@ -1,0 +1,74 @@
+"""The policy that a point-based search ends with: its plans, guided by whatever earns most in simulated runs.
+
+Plans say what can be paid, guides where to go (`solvers.pointbased.guides`). Every candidate keeps the budget in every
+history, whatever its guides are (docs/theory.md, Theorem 26), so that simulation may choose among them. A first look of
+few runs leaves the best three; more runs choose among these and the plans alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...policies import PlanSetPolicy
+from ..clock import Clock
+from ..policy_value import Worth, simulated_worth, worth
+from ..result import CandidateValue
+from .guides import guided_plan_sets
+from .policy import plan_set
+from .search import PointBasedSearch
+
+_FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
+_LOOK_RUNS, _LOOK = 100, 0.02  # runs of a first look at a candidate, and the share of the time for it at most
+_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.06  # candidates that get more runs, how many, and the share for each
+_SEARCHES = 0.5  # share of the time in which guides are searched for
+
+
+class BestPolicy(NamedTuple):
+    """A policy, its value, and what the candidates for it earned."""
+
+    policy: PlanSetPolicy
+    value: Worth
+    candidates: tuple[CandidateValue, ...] = ()
+
+
+def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: int) -> BestPolicy:
+    """The plans that a candidate rests on, and their value: by simulated runs, or exactly under a horizon."""
+    model, policy = search.model, plan_set(search, candidate)
+    if model.horizon is not None:  # its beliefs come to an end
+        return BestPolicy(policy, worth(model, policy, clock, seed))
+    runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
+    return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
+
+
+def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: float, seed: int) -> BestPolicy:
+    """The plans with the guides that earn most, or without any if none earns more by a standard error.
+
+    ``dual [K]`` are multipliers at which the budgets are worth their price, if they are known.
+    """
+    plans = plan_set(search, search.best_candidate, everywhere=True)
+
+    def value(policy: PlanSetPolicy, share: float, runs: int, look: int) -> Worth:
+        return simulated_worth(search.model, policy, Clock(share * seconds), seed + look, runs, np.inf)
+
+    tried = {"plans": (plans, value(plans, _LOOK, _LOOK_RUNS, 0))}
+    for name, guided in guided_plan_sets(search, plans, dual, _SEARCHES * seconds, seed):
+        tried[name] = guided, value(guided, _LOOK, _LOOK_RUNS, 0)
+    best_first = sorted((name for name in tried if name != "plans"), key=lambda name: -tried[name][1].reward)
+    for name in ["plans", *best_first[:_FINAL]]:  # with other runs: the best of many looks better than it is
+        policy, _ = tried[name]
+        tried[name] = policy, value(policy, _FINAL_SHARE, _FINAL_RUNS, 1)
+    best = "plans"
+    for name in best_first[:_FINAL]:
+        now, before = tried[name][1], tried[best][1]
+        margin = _error(now) if best == "plans" else 0.0
+        if now.reward > before.reward + margin:
+            best = name
+    values = tuple(CandidateValue(name, v.reward, _error(v)) for name, (_, v) in tried.items())
+    return BestPolicy(*tried[best], values)
+
+
+def _error(value: Worth) -> float:
+    return 0.0 if value.error is None else float(value.error[0])
