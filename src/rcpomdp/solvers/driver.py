@@ -9,6 +9,7 @@ turn comes: a model that the first one solves at once never waits for the others
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +45,10 @@ class Engine(Protocol):
     def work(self) -> int:
         """Work done, in elementary steps."""
 
+    @property
+    def memory(self) -> int:
+        """Bytes that beliefs, bounds and plans take."""
+
     def limit_memory(self, limit: float) -> None:
         """Take no more than so many bytes from now on."""
 
@@ -76,12 +81,19 @@ class Driver:
         self._at = 0
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
         self._work = _WORK
-        self._limit_memory()
 
     @property
     def engines(self) -> list[Engine]:
         """The engines that were set up, those that have ended included."""
         return [turn.engine for turn in self._turns if turn.engine is not None]
+
+    def add(self, make: Callable[[], Engine]) -> None:
+        """Set up one more engine, if time and memory allow it."""
+        turn = _Turn(make)
+        self._turns.append(turn)
+        with suppress(TimeUpError, MemoryError):
+            turn.engine = self._set_up(turn)
+            self._limit_memory()
 
     def run(self, share: float = 1.0) -> str:
         """Advance until the gap is closed, something ends the search, or a share of the time is used; return what."""
@@ -111,6 +123,7 @@ class Driver:
         try:
             if turn.engine is None:
                 turn.engine = self._set_up(turn)
+                self._limit_memory()
             else:
                 turn.ended = turn.engine.advance()
         except MemoryError:
@@ -125,9 +138,10 @@ class Driver:
         if turn.ended is not None or (is_shared and self._is_over(turn)):
             self._until, self._at = None, self._at + (turn.ended is None)
             self._compare()
+            self._limit_memory()
 
     def _set_up(self, turn: _Turn) -> Engine:
-        if not self.engines:
+        if not self.engines and not self.trace:
             engine = turn.make()
             self._clock.ready()
             return engine
@@ -157,14 +171,14 @@ class Driver:
         for turn in racing:
             if turn.behind >= _BEHIND * len(racing):
                 turn.ended, turn.engine = TIME_LIMIT, None
-        self._limit_memory()
 
     def _limit_memory(self) -> None:
-        """Share the memory among the engines that are in the race."""
-        racing = [turn for turn in self._turns if turn.ended is None]
-        for turn in racing:
-            if turn.engine is not None:
-                turn.engine.limit_memory(self._effort.memory_limit / len(racing))
+        """Share the memory that ended engines leave among those that are in the race."""
+        ended = [turn.engine for turn in self._turns if turn.ended is not None and turn.engine is not None]
+        racing = [turn.engine for turn in self._turns if turn.ended is None and turn.engine is not None]
+        left = self._effort.memory_limit - sum(engine.memory for engine in ended)
+        for engine in racing:
+            engine.limit_memory(left / len(racing))
 
     def _note(self) -> None:
         """Put the bounds on record; those that held before still do."""

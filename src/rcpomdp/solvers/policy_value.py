@@ -42,7 +42,9 @@ class Worth(NamedTuple):
     runs: int | None = None  # that both are means of
 
 
-def worth(model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False) -> Worth:
+def worth(
+    model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False, most_runs: int = _MOST
+) -> Worth:
     """The value of a policy, exactly if that is quick."""
     left = np.inf if clock.left is None else clock.left
     tolerance = _PRECISION * (max(float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0))) or 1.0)
@@ -52,7 +54,7 @@ def worth(model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bo
         exact = evaluate(model, policy, tolerance, _BELIEFS, time_limit=seconds, most_work=_BELIEFS)
         if exact.error <= 2 * tolerance:
             return Worth(exact.reward, exact.cost)
-    return simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed)
+    return simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed, most_runs)
 
 
 def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) -> Result:

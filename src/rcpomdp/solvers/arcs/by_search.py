@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from ..early import finishing
 from ..effort import Effort
 from ..pointbased.best_policy import BestPolicy, best_guided, plans_alone
 from ..pointbased.engine import PointBasedEngine
-from ..pointbased.policy import plan_set
+from ..pointbased.policy import candidate_controller
 from ..pointbased.switches import PointBasedSwitches
-from ..policy_value import Worth, with_expected_costs
+from ..policy_value import with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result, TracePoint
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
@@ -31,6 +31,7 @@ from .outcome import outcome
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
+_TINY = 1e-100  # a budget that stands for none where shares of it are compared
 _TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.25, 0.1  # share of the time for choosing a policy; if costs are alike within a class
 
 _E = TypeVar("_E", bound=Engine)
@@ -68,6 +69,8 @@ def by_search(
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing(effort.clock):
+        if status == INFEASIBLE and BELIEF_GRAPH in route.engines and _of_kind(driver, BeliefGraphEngine) is None:
+            driver.add(lambda: BeliefGraphEngine(model, effort, known_infeasible=True))  # it finds the least budget
         result = _result(driver, status, chosen, effort, found)
         if act_time is None or not result.admissible:
             return result
@@ -115,12 +118,13 @@ def _result(driver: Driver, status: str, chosen: BestPolicy | None, effort: Effo
         promised.append((graph.lower, graph.result(status, trace)))
     if points is not None:
         promised.append((points.lower, _of_points(points, status, trace, chosen, effort)))
-    promise, best = max(promised, key=lambda each: (bool(each[1].admissible), each[0]))
+    proves = min((engine for engine in (points, graph) if engine is not None), key=lambda engine: engine.upper)
+    budget = proves.search.model.budget
+    promise, best = max(promised, key=lambda each: _rank(each[0], each[1], budget))
     for lower, other in promised:
         if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
             promise, best = lower, other
     at_least = trace[-1].lower
-    proves = min((engine for engine in (graph, points) if engine is not None), key=lambda engine: engine.upper)
     needed = [each.needed for _, each in promised if each.needed is not None]
     return replace(
         best,
@@ -135,6 +139,15 @@ def _result(driver: Driver, status: str, chosen: BestPolicy | None, effort: Effo
     )
 
 
+def _rank(promise: float, result: Result, budget: FloatArray) -> tuple[bool, float, float, int]:
+    """The key of the best policy: the reward that is proven, or else how near it comes to keeping the budget."""
+    if result.admissible:
+        return True, promise, 0.0, 0
+    limited = np.isfinite(budget)
+    share = result.sure_cost[limited] / np.maximum(budget[limited], _TINY)
+    return False, promise, -float(share.max(initial=0.0)), result.horizon or 0
+
+
 def _error(result: Result) -> float:
     return 0.0 if result.standard_error is None else float(result.standard_error[0])
 
@@ -142,34 +155,38 @@ def _error(result: Result) -> float:
 def _of_points(
     engine: PointBasedEngine, status: str, trace: list[TracePoint], chosen: BestPolicy | None, effort: Effort
 ) -> Result:
-    """The policy of a point-based search; the best candidate's plans, unless there is a choice already."""
+    """The policy of a point-based search.
+
+    If its plans alone are optimal, or may break the budget, it is the best candidate's graph of plans, which has exact
+    totals. Else it changes plans wherever the remaining budget allows a better one, and simulated runs tell its value.
+    """
     search = engine.search
     model, admissible = search.model, engine.is_admissible
     candidate = search.best_candidate if admissible else search.thriftiest_candidate
-    if chosen is None and admissible:
-        chosen = plans_alone(search, candidate, effort.clock.afterwards(), effort.seed)
-    elif chosen is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
-        chosen = BestPolicy(plan_set(search, candidate), Worth(*search.totals(candidate)))
-    sure_cost = search.parts.candidates.sure[candidate].copy()
-    reward, cost = chosen.value.reward, chosen.value.cost
-    if admissible:
+    more: dict[str, Any] = {}
+    if status == OPTIMAL or not admissible:
+        reward, cost = search.totals(candidate)
+        sure_cost = search.parts.candidates.sure[candidate].copy()
+        more["policy"] = candidate_controller(search, candidate)
+    else:
+        if chosen is None:
+            chosen = plans_alone(search, candidate, effort.clock.afterwards(), effort.seed)
         # It may change plans as long as the budget allows, so the budget is what no history exceeds.
         sure_cost = np.minimum(model.budget, model.most_spent)
-        reward = min(max(reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
-        cost = np.minimum(cost, sure_cost)
+        reward = min(max(chosen.value.reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
+        cost = np.minimum(chosen.value.cost, sure_cost)
+        more |= {"policy": chosen.policy, "candidates": chosen.candidates}
+        more |= {"standard_error": chosen.value.error, "runs": chosen.value.runs}
     return outcome(
         status,
         trace,
         effort.clock.setup_seconds,
         effort.seed,
-        policy=chosen.policy,
         reward=reward,
         cost=cost,
         sure_cost=sure_cost,
         admissible=admissible,
         needed=search.needed,
         visits=int(search.parts.counts["visits"][0]),
-        standard_error=chosen.value.error,
-        runs=chosen.value.runs,
-        candidates=chosen.candidates,
+        **more,
     )

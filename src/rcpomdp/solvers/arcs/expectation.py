@@ -36,7 +36,7 @@ class ExpectationEngine:
     def __init__(self, model: CPOMDP, effort: Effort) -> None:
         self.upper = np.inf
         self.multipliers: FloatArray | None = None  # [K] at which the bound is the least
-        self.work = 0
+        self.work = self.memory = 0
         self._model, self._effort = model, effort
 
     @property

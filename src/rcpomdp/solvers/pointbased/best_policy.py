@@ -35,12 +35,10 @@ class BestPolicy(NamedTuple):
 
 
 def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: int) -> BestPolicy:
-    """The plans that a candidate rests on, and their value: by simulated runs, or exactly under a horizon."""
-    model, policy = search.model, plan_set(search, candidate)
-    if model.horizon is not None:  # its beliefs come to an end
-        return BestPolicy(policy, worth(model, policy, clock, seed))
+    """The plans that a candidate rests on, and their value: exactly if that is quick, or by simulated runs."""
+    policy = plan_set(search, candidate)
     runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
+    return BestPolicy(policy, worth(search.model, policy, clock, seed, most_runs=runs))
 
 
 def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: float, seed: int) -> BestPolicy:
