@@ -14,7 +14,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...policies import PlanSetPolicy
 from ..clock import Clock
-from ..policy_value import Worth, exact_worth, simulated_worth, worth
+from ..policy_value import Worth, simulated_worth, worth
 from ..result import CandidateValue
 from .guides import guided_plan_sets
 from .policy import plan_set
@@ -23,7 +23,6 @@ from .search import PointBasedSearch
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
 _LOOK_RUNS, _LOOK = 100, 0.02  # runs of a first look at a candidate, and the share of the time for it at most
 _FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.06  # candidates that get more runs, how many, and the share for each
-_BELIEFS = 500  # to follow for an exact value: small models have no more
 _SEARCHES = 0.5  # share of the time in which guides are searched for
 
 
@@ -36,13 +35,12 @@ class BestPolicy(NamedTuple):
 
 
 def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: int) -> BestPolicy:
-    """The plans that a candidate rests on, and their value: exactly if that is quick, or by simulated runs."""
+    """The plans that a candidate rests on, and their value: by simulated runs, or exactly under a horizon."""
     model, policy = search.model, plan_set(search, candidate)
     if model.horizon is not None:  # its beliefs come to an end
         return BestPolicy(policy, worth(model, policy, clock, seed))
-    exact = exact_worth(model, policy, np.inf if clock.left is None else clock.left / 2, _BELIEFS)
     runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return BestPolicy(policy, exact or simulated_worth(model, policy, clock, seed, runs))
+    return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
 
 
 def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: float, seed: int) -> BestPolicy:
@@ -69,9 +67,7 @@ def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: floa
         if now.reward > before.reward + margin:
             best = name
     values = tuple(CandidateValue(name, v.reward, _error(v)) for name, (_, v) in tried.items())
-    policy, simulated = tried[best]
-    exact = exact_worth(search.model, policy, _FINAL_SHARE * seconds, _BELIEFS)
-    return BestPolicy(policy, exact or simulated, values)
+    return BestPolicy(*tried[best], values)
 
 
 def _error(value: Worth) -> float:
