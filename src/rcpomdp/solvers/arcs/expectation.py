@@ -53,13 +53,16 @@ class ExpectationEngine:
         assert limit is not None
         with self._effort.clock.stopped():
             unconstrained.load_kernels()
-        with suppress(InputError, TimeUpError), within():  # numbers too large for linear programs, or no time for them
-            self._generate(Clock(_SHARE * limit).watch())
+        model = self._model.with_cost_discount(None)
+        try:
+            check_totals(model, LARGEST_OF_PROGRAMS)
+        except InputError:  # numbers too large for linear programs
+            return STALLED
+        with suppress(TimeUpError), within():
+            self._generate(model, Clock(_SHARE * limit).watch())
         return STALLED
 
-    def _generate(self, clock: Clock) -> None:
-        model = self._model.with_cost_discount(self._model.discount)
-        check_totals(model, LARGEST_OF_PROGRAMS)
+    def _generate(self, model: CPOMDP, clock: Clock) -> None:
         graph_search = BeliefGraphSearch(
             model, Objective(1.0, np.zeros(model.n_costs)), None, self._effort.memory_limit / 2
         )
