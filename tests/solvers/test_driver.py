@@ -209,9 +209,7 @@ def test_infeasible_ends_it_whoever_proves_it() -> None:
     ("error", "status"), [(MemoryError(), "memory limit"), (TimeUpError(), "time limit")], ids=["memory", "time"]
 )
 @pytest.mark.parametrize("when", ["set-up", "search"])
-def test_a_second_search_that_fails_leaves_the_first_one_as_it_is(
-    when: str, error: BaseException, status: str
-) -> None:
+def test_a_second_search_that_fails_leaves_the_first_one_as_it_is(when: str, error: BaseException, status: str) -> None:
     first = Scripted("a", [(0.0, 10.0)] * 60 + [(3.0, 10.0)], ends="stalled")
     second = fail(error) if when == "set-up" else Scripted("b", [(1.0, 10.0)] * 3, ends=error)
     made = drive(first, second)

@@ -125,7 +125,9 @@ def test_plans_under_a_horizon_are_told_of_the_model_itself() -> None:
 
 
 def test_bounds_under_a_horizon_that_no_budget_binds_are_kept_when_time_is_up() -> None:
-    result = rc.solve(yard().with_horizon(12), "arcs", time_limit=3)  # 12 steps cost less than 12, as they are discounted
+    result = rc.solve(
+        yard().with_horizon(12), "arcs", time_limit=3
+    )  # 12 steps cost less than 12, as they are discounted
     assert result.route is not None
     assert result.route.startswith("no budget can bind")
     assert result.lower > 9.0
