@@ -260,15 +260,7 @@ def _over_supports(
 def _without_budget(model: CPOMDP, effort: Effort) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     most = most_from_start(model)
-    effort.clock.ready()  # the search has a clock of its own
-    found = unconstrained.sarsop(
-        model,
-        epsilon=effort.epsilon,
-        time_limit=effort.clock.left,
-        memory_limit=effort.memory_limit,
-        progress=effort.progress,
-        proof=effort.proves,
-    )
+    found = unconstrained.best_reward(model, effort)
     return replace(
         found,
         solver="arcs",
