@@ -86,7 +86,7 @@ def sarsop(
 
     >>> import rcpomdp as rc
     >>> result = rc.solve(rc.problems.make("tiger"), "sarsop", epsilon=0.001)
-    >>> result.status, bool(1.933 < result.lower <= result.upper < 1.935)
+    >>> result.status, bool(1.932 < result.lower <= result.upper < 1.935)
     ('optimal', True)
     """
     check_common(epsilon, time_limit, memory_limit, seed, progress)
