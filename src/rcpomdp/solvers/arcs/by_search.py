@@ -1,8 +1,9 @@
 """ARCS by search: engines that take turns, then the best policy that they know.
 
 Half of a time limit is never worth a wrong choice of engine, so that where `solvers.route` leaves a doubt two of them
-take turns; the better bound of each side counts. A share of the time is kept for choosing a policy by simulation, and
-goes back to the search where there is nothing to choose from.
+take turns; the better bound of each side counts. Relaxations take turns with them: whatever bounds the optimum from
+above counts, too. A share of the time is kept for choosing a policy by simulation, and goes back to the search where
+there is nothing to choose from.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from ..policy_value import Worth, with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result, TracePoint
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
-from .expectation import ExpectationEngine
 from .outcome import outcome
+from .relaxations import ExpectationEngine, MultiplierEngine, Relaxation, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.25, 0.1  # share of the time for choosing a policy; if costs are alike within a class
+_TO_CHOOSE = 0.15  # share of the time for choosing a policy
 
 _E = TypeVar("_E", bound=Engine)
 
@@ -55,14 +56,18 @@ def by_search(
         POINT_BASED: lambda: PointBasedEngine(model, effort, point_based),
         BELIEF_GRAPH: lambda: BeliefGraphEngine(model, effort, switches, known_infeasible),
     }
-    engines = [makers[name] for name in route.engines]
-    if effort.clock.time_limit is not None and not effort.proves and switches is None and not known_infeasible:
-        engines.insert(1, lambda: ExpectationEngine(model, effort))
-    driver = Driver(engines, effort, [] if found is None else list(found.trace))
+    relaxations = _Relaxations(model, effort)
+    is_plain = effort.proves or switches is not None or known_infeasible
+    driver = Driver(
+        [makers[name] for name in route.engines],
+        effort,
+        [] if found is None else list(found.trace),
+        [] if is_plain else relaxations.makers(POINT_BASED in route.engines),
+    )
     chosen: BestPolicy | None = None
     status = driver.run(1 - _TO_CHOOSE if POINT_BASED in route.engines else 1.0)
     try:
-        status, chosen = _chosen(driver, effort, status)
+        status, chosen = _chosen(driver, effort, status, relaxations)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
@@ -78,27 +83,52 @@ def by_search(
         return replace(result, policy=engine.acting(act_time))
 
 
-def _chosen(driver: Driver, effort: Effort, status: str) -> tuple[str, BestPolicy | None]:
+class _Relaxations:
+    """The relaxations of a solve; searches at multipliers are kept for guides, whether or not their bounds count."""
+
+    def __init__(self, model: CPOMDP, effort: Effort) -> None:
+        self._model, self._effort = model, effort
+        self._expectation = ExpectationEngine(model, effort)
+        self.searches: list[MultiplierEngine] = []
+
+    def makers(self, has_guides: bool) -> list[Callable[[], Engine]]:
+        """Return what sets them up, in the order of their turns."""
+        made: list[Callable[[], Engine]] = [
+            lambda: RemainingEngine(self._model, self._effort),
+            lambda: self._expectation,
+        ]
+        if has_guides:
+            made += [lambda: self._search(np.zeros(self._model.n_costs)), self._priced]
+        return made
+
+    @property
+    def dual(self) -> FloatArray | None:
+        """Multipliers [K] at which the budgets are worth their price; None if they are not known."""
+        found = self._expectation.multipliers
+        return found if found is not None and found.any() else None
+
+    def _priced(self) -> Engine:
+        return self._search(self.dual) if self.dual is not None else Relaxation(self._model, self._effort)
+
+    def _search(self, multipliers: FloatArray) -> MultiplierEngine:
+        self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
+        return self.searches[-1]
+
+
+def _chosen(driver: Driver, effort: Effort, status: str, relaxations: _Relaxations) -> tuple[str, BestPolicy | None]:
     """Search on in the time for choosing a policy where there is no choice, then choose; the status, and the choice."""
     clock, engine = effort.clock, _of_kind(driver, PointBasedEngine)
     ended = status in (OPTIMAL, INFEASIBLE, INTERRUPTED)
-    if not ended and engine is not None and not engine.search.parts.space.varies:
-        status = driver.run(1 - _TO_CHOOSE_ALIKE)
-        engine = _of_kind(driver, PointBasedEngine)
     if not ended and (engine is None or not engine.is_admissible):
         status = driver.run()
-    engine = _of_kind(driver, PointBasedEngine)
+        engine = _of_kind(driver, PointBasedEngine)
     if engine is None or not engine.is_admissible or not engine.search.limited.any():
         return status, None
     if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
         return status, None
     seconds = clock.left if clock.left is not None else clock.elapsed * _TO_CHOOSE / (1 - _TO_CHOOSE)
-    return status, best_guided(engine.search, _dual(driver), seconds, effort.seed)
-
-
-def _dual(driver: Driver) -> FloatArray | None:
-    engine = _of_kind(driver, ExpectationEngine)
-    return None if engine is None else engine.multipliers
+    searches = [engine.search for engine in relaxations.searches]
+    return status, best_guided(engine.search, searches, relaxations.dual, seconds, effort.seed)
 
 
 def _of_kind(driver: Driver, kind: type[_E]) -> _E | None:

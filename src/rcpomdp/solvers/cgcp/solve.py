@@ -140,6 +140,12 @@ class ColumnGeneration:
         """Upper minus lower bound on the optimum."""
         return self.pricing.upper - self.pricing.lower
 
+    def go_on(self, clock: Clock) -> None:
+        """Run on another clock from now on, and from the best multipliers that are known."""
+        self.clock = self.pricing.clock = clock
+        if self.pricing.best_multipliers is not None:
+            self._start = self.pricing.best_multipliers
+
     def run(self, iterations: int) -> str:
         """Generate columns; return what ended it."""
         try:

@@ -7,6 +7,7 @@ few runs leaves the best three; more runs choose among these and the plans alone
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,8 @@ from .policy import plan_set
 from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
-_LOOK_RUNS, _LOOK = 100, 0.02  # runs of a first look at a candidate, and the share of the time for it at most
-_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.06  # candidates that get more runs, how many, and the share for each
-_SEARCHES = 0.5  # share of the time in which guides are searched for
+_LOOK_RUNS, _LOOK = 100, 0.03  # runs of a first look at a candidate, and the share of the time for it at most
+_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.12  # candidates that get more runs, how many, and the share for each
 
 
 class BestPolicy(NamedTuple):
@@ -43,10 +43,17 @@ def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: in
     return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
 
 
-def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: float, seed: int) -> BestPolicy:
+def best_guided(
+    search: PointBasedSearch,
+    searches: Sequence[PointBasedSearch],
+    dual: FloatArray | None,
+    seconds: float,
+    seed: int,
+) -> BestPolicy:
     """The plans with the guides that earn most, or without any if none earns more by a standard error.
 
-    ``dual [K]`` are multipliers at which the budgets are worth their price, if they are known.
+    `searches` are those without a budget, at multipliers; ``dual [K]`` are multipliers at which the budgets are worth
+    their price, if they are known.
     """
     plans = plan_set(search, search.best_candidate, everywhere=True)
 
@@ -54,7 +61,7 @@ def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: floa
         return simulated_worth(search.model, policy, Clock(share * seconds), seed + look, runs, np.inf)
 
     tried = {"plans": (plans, value(plans, _LOOK, _LOOK_RUNS, 0))}
-    for name, guided in guided_plan_sets(search, plans, dual, _SEARCHES * seconds, seed):
+    for name, guided in guided_plan_sets(search, plans, searches, dual, seconds, seed):
         tried[name] = guided, value(guided, _LOOK, _LOOK_RUNS, 0)
     best_first = sorted((name for name in tried if name != "plans"), key=lambda name: -tried[name][1].reward)
     for name in ["plans", *best_first[:_FINAL]]:  # with other runs: the best of many looks better than it is

@@ -3,14 +3,14 @@
 Where costs vary within a class, a plan pays for the worst of it at every step, and the budget seems to last for a few
 steps only. The policy really spends less, and one that never thinks of the end does better as long as it can go on. So
 plans say what can be paid, and guides where to go: vectors for ``R − λ·C``, by the fast informed bound at multipliers
-from nothing to a multiple of the dual's, and by a search at two of them. Nothing is proven of their reward: simulated
-runs choose.
+from nothing to a multiple of the dual's, and by the searches at multipliers that bound the optimum
+(`solvers.arcs.relaxations`). Nothing is proven of their reward: simulated runs choose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,44 +22,34 @@ from ...kernels.pointbased.plans import forget_idle
 from ...lp import MixingProgram
 from ...policies.plan_set import Guide, PlanSetPolicy
 from ...simulation.visits import nodes_met
-from ..belief_graph.search import Objective
 from ..clock import Clock
 
 if TYPE_CHECKING:
     from .search import PointBasedSearch
 
 _MOST_STEPS, _TAIL = 500, 1e-2  # of simulated runs: until what may follow is a hundredth
-_SEARCH = 0.4  # share of the time for each of the two searches; in the rest runs tell which vectors are needed
-_BELOW = 0.8  # of the dual's multipliers, for the second search
-_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)  # times the dual's multipliers, for the fast informed bound
+_NEEDED = 0.05  # share of the time in which runs tell which vectors of a search are needed
+_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)  # times the dual's multipliers
 
 
 def guided_plan_sets(
-    search: PointBasedSearch, policy: PlanSetPolicy, dual: FloatArray | None, seconds: float, seed: int
+    search: PointBasedSearch,
+    policy: PlanSetPolicy,
+    searches: Sequence[PointBasedSearch],
+    dual: FloatArray | None,
+    seconds: float,
+    seed: int,
 ) -> Iterator[tuple[str, PlanSetPolicy]]:
-    """The plan set with guides of each kind, by name, in so many seconds."""
-    free = _search_for(search, np.zeros(search.model.n_costs), Clock(_SEARCH * seconds))
-    yield "SARSOP", _with_guides(policy, free, Clock((0.5 - _SEARCH) * seconds), seed)
-    if dual is None or not dual.any():
-        dual = _dual(search, free)
-    for factor in _FACTORS if dual.any() else (0.0,):
-        yield f"FIB, λ = {factor:g} of the dual", policy.with_guides(_fib_guides(search, factor * dual))
-    if dual.any():
-        priced = _search_for(search, _BELOW * dual, Clock(_SEARCH * seconds))
-        name = f"SARSOP, λ = {_BELOW:g} of the dual"
-        yield name, _with_guides(policy, priced, Clock((0.5 - _SEARCH) * seconds), seed)
-
-
-def _search_for(search: PointBasedSearch, multipliers: FloatArray, clock: Clock) -> PointBasedSearch:
-    """A search for ``R − λ·C`` without a budget, for as long as the clock runs."""
-    memory, objective = max(search.memory_limit - search.memory, 0.0), Objective(1.0, multipliers)
-    found = type(search)(
-        search.model, objective, memory_limit=memory, over=lambda: clock.over, switches=search.switches
-    )
-    while not (clock.over or found.still or found.out_of_memory or found.gap <= found.slack):
-        with clock.slice() as work:
-            found.search(found.slack, work)
-    return found
+    """The plan set with guides of each kind, by name; ``dual [K]`` are the budgets' prices if they are known."""
+    for each in searches:
+        multipliers = each.objective.costs
+        name = "SARSOP" if not multipliers.any() else "SARSOP, λ = 1 of the dual"
+        yield name, _with_guides(policy, each, Clock(_NEEDED * seconds), seed)
+        if dual is None and not multipliers.any():
+            dual = _dual(search, each)
+    for factor in _FACTORS if dual is not None and dual.any() else (0.0,):
+        guides = _fib_guides(search, factor * dual if dual is not None else np.zeros(search.model.n_costs))
+        yield f"FIB, λ = {factor:g} of the dual", policy.with_guides(guides)
 
 
 def _dual(search: PointBasedSearch, free: PointBasedSearch) -> FloatArray:
