@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
 
 from ..._types import FloatArray
+from ...bounds.blind import blind_vectors
+from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
 from ..driver import Driver, Engine
 from ..early import finishing
@@ -24,15 +27,18 @@ from ..pointbased.engine import PointBasedEngine
 from ..pointbased.policy import plan_set
 from ..pointbased.switches import PointBasedSwitches
 from ..policy_value import Worth, with_expected_costs
-from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
+from .known_supports import told_of_states, with_known_supports, without_known_supports
 from .outcome import outcome
-from .relaxations import ExpectationEngine, MultiplierEngine, Relaxation, RemainingEngine
+from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
 _TO_CHOOSE = 0.15  # share of the time for choosing a policy
+_LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
+_NOTHING = 1e-6  # of what can be spent at all
 
 _E = TypeVar("_E", bound=Engine)
 
@@ -52,38 +58,154 @@ def by_search(
 
     `known_infeasible`: it is known that no policy keeps the budget, and only the least budget is asked for.
     """
-    makers: dict[str, Callable[[], Engine]] = {
-        POINT_BASED: lambda: PointBasedEngine(model, effort, point_based),
-        BELIEF_GRAPH: lambda: BeliefGraphEngine(model, effort, switches, known_infeasible),
-    }
-    relaxations = _Relaxations(model, effort)
-    is_plain = effort.proves or switches is not None or known_infeasible
-    driver = Driver(
-        [makers[name] for name in route.engines],
-        effort,
-        [] if found is None else list(found.trace),
-        [] if is_plain else relaxations.makers(POINT_BASED in route.engines),
+    is_plain = effort.proves or switches is not None or act_time is not None or known_infeasible
+    race = _Race(model, effort, route, found, is_plain)
+    race.start(
+        lambda split: PointBasedEngine(split, effort, point_based),
+        lambda split: BeliefGraphEngine(split, effort, switches, known_infeasible),
     )
-    chosen: BestPolicy | None = None
-    status = driver.run(1 - _TO_CHOOSE if POINT_BASED in route.engines else 1.0)
+    status = race.run()
     try:
-        status, chosen = _chosen(driver, effort, status, relaxations)
+        status = race.choose(status)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing(effort.clock):
-        result = _result(driver, status, chosen, effort, found)
+        result = race.result(status)
         if act_time is None or not result.admissible:
             return result
         # The expected costs are those of the plan that it follows if it finds nothing better.
         result = with_expected_costs(result, model, effort.clock, effort.seed)
-        engine = _of_kind(driver, BeliefGraphEngine)
+        engine = race.engine(BeliefGraphEngine)
         assert engine is not None
         return replace(result, policy=engine.acting(act_time))
 
 
-class _Relaxations:
+class _Race:
+    """The engines of one solve.
+
+    Engines that look for a policy search the model with known supports, if there is one (`arcs.known_supports`).
+    Relaxations take the model as it is.
+    """
+
+    def __init__(self, model: CPOMDP, effort: Effort, route: Route, found: Result | None, is_plain: bool) -> None:
+        self._model, self._effort, self._route, self._found = model, effort, route, found
+        self._is_plain = is_plain
+        self._split, self._supports = (model, None) if is_plain else with_known_supports(model)
+        self._relaxations = Relaxations(model, effort)
+        self._chosen: BestPolicy | None = None
+
+    def start(self, point_based: Callable[[CPOMDP], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
+        """Put the engines at the start."""
+        makers = {POINT_BASED: point_based, BELIEF_GRAPH: belief_graph}
+        self._driver = Driver(
+            [partial(makers[name], self._split) for name in self._route.engines],
+            self._effort,
+            [] if self._found is None else list(self._found.trace),
+            [] if self._is_plain else self._relaxations.makers(POINT_BASED in self._route.engines),
+        )
+
+    def engine(self, kind: type[_E]) -> _E | None:
+        """The engine of a kind, if it was set up and not dropped."""
+        return next((engine for engine in self._driver.engines if isinstance(engine, kind)), None)
+
+    def run(self) -> str:
+        """Search, but for the time that choosing a policy takes; return what ended it."""
+        return self._driver.run(1 - _TO_CHOOSE if POINT_BASED in self._route.engines else 1.0)
+
+    def choose(self, status: str) -> str:
+        """Choose a policy; where there is no choice, search on in the time for that. Return what ended it."""
+        clock = self._effort.clock
+        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED):
+            return status
+        engine = self.engine(PointBasedEngine)
+        if engine is None or not engine.is_admissible:
+            status = self._driver.run()
+            engine = self.engine(PointBasedEngine)
+        if engine is None or not engine.is_admissible or not engine.search.limited.any():
+            return status
+        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
+            return status
+        seconds = clock.left if clock.left is not None else clock.elapsed * _TO_CHOOSE / (1 - _TO_CHOOSE)
+        plans = plan_set(engine.search, engine.search.best_candidate, everywhere=True)
+        self._chosen = best_guided(
+            told_of_states(plans, self._model, self._supports),
+            [each.search for each in self._relaxations.searches],
+            self._relaxations.multipliers,
+            seconds,
+            self._effort.seed,
+        )
+        return status
+
+    def result(self, status: str) -> Result:
+        """The best policy of all engines, with the best bounds of each side."""
+        trace, found = self._driver.trace, self._found
+        trace.append(trace[-1]._replace(seconds=self._effort.clock.seconds))
+        graph, points = self.engine(BeliefGraphEngine), self.engine(PointBasedEngine)
+        promised = [] if found is None else [(found.lower, found)]
+        if graph is not None:
+            told = without_known_supports(graph.result(status, trace), self._model, self._supports)
+            promised.append((graph.lower, told))
+        if points is not None:
+            promised.append((points.lower, self._of_points(points, status)))
+        promise, best = max(promised, key=lambda each: (bool(each[1].admissible), each[0]))
+        for lower, other in promised:
+            if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
+                promise, best = lower, other
+        at_least = trace[-1].lower
+        proves = min((engine for engine in (graph, points) if engine is not None), key=lambda engine: engine.upper)
+        needed = [each.needed for _, each in promised if each.needed is not None]
+        return replace(
+            best,
+            status=status,
+            lower=at_least,
+            upper=trace[-1].upper,
+            promise=promise if best.admissible and promise < at_least else None,
+            trace=trace,
+            seconds=trace[-1].seconds,
+            needed=None if best.needed is None else np.max(needed, axis=0),
+            route=f"{self._route}{'' if self._supports is None else '; states are split by the supports of beliefs'}",
+            evidence=proves.search,
+        )
+
+    def _of_points(self, engine: PointBasedEngine, status: str) -> Result:
+        """The policy of a point-based search; the best candidate's plans, unless there is a choice already."""
+        search, trace, chosen, effort = engine.search, self._driver.trace, self._chosen, self._effort
+        admissible = engine.is_admissible
+        candidate = search.best_candidate if admissible else search.thriftiest_candidate
+        if chosen is None:
+            plans = told_of_states(plan_set(search, candidate), self._model, self._supports)
+            if admissible:
+                chosen = plans_alone(plans, effort.clock.afterwards(), effort.seed)
+            else:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
+                chosen = BestPolicy(plans, Worth(*search.totals(candidate)))
+        sure_cost = search.parts.candidates.sure[candidate].copy()
+        reward, cost = chosen.value.reward, chosen.value.cost
+        if admissible:
+            # It may change plans as long as the budget allows, so the budget is what no history exceeds.
+            sure_cost = np.minimum(self._model.budget, self._model.most_spent)
+            reward = min(max(reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
+            cost = np.minimum(cost, sure_cost)
+        return outcome(
+            status,
+            trace,
+            effort.clock.setup_seconds,
+            effort.seed,
+            policy=chosen.policy,
+            reward=reward,
+            cost=cost,
+            sure_cost=sure_cost,
+            admissible=admissible,
+            needed=search.needed,
+            visits=int(search.parts.counts["visits"][0]),
+            standard_error=chosen.value.error,
+            runs=chosen.value.runs,
+            candidates=chosen.candidates,
+        )
+
+
+class Relaxations:
     """The relaxations of a solve; searches at multipliers are kept for guides, whether or not their bounds count."""
 
     def __init__(self, model: CPOMDP, effort: Effort) -> None:
@@ -98,108 +220,35 @@ class _Relaxations:
             lambda: self._expectation,
         ]
         if has_guides:
-            made += [lambda: self._search(np.zeros(self._model.n_costs)), self._priced]
+            made += [lambda: self._search(np.zeros(self._model.n_costs)), lambda: self._search(self.multipliers)]
         return made
 
     @property
-    def dual(self) -> FloatArray | None:
-        """Multipliers [K] at which the budgets are worth their price; None if they are not known."""
-        found = self._expectation.multipliers
-        return found if found is not None and found.any() else None
+    def multipliers(self) -> FloatArray:
+        """Multipliers [K] at which the budgets are about worth their price.
 
-    def _priced(self) -> Engine:
-        return self._search(self.dual) if self.dual is not None else Relaxation(self._model, self._effort)
+        Where budgets in expectation say little, a share of what can be gained at all takes their place.
+        """
+        model, found = self._model, self._expectation.multipliers
+        limited = np.isfinite(model.budget) & model.cost.any(axis=(1, 2))
+        unit = np.maximum(model.budget, _NOTHING * model.most_spent)
+        least = np.zeros(model.n_costs)
+        least[limited] = _LEAST_PRICE * self._gain / unit[limited]
+        return least if found is None else np.maximum(found, least)
+
+    @cached_property
+    def _gain(self) -> float:
+        """By how much the optimum may exceed the best action for ever."""
+        b0 = self._model.initial_belief
+        known = min((engine.upper for engine in (self._expectation, *self.searches)), default=np.inf)
+        if not np.isfinite(known):
+            known = float((b0 @ mdp_q_values(self._model)).max())
+        return max(known - float((blind_vectors(self._model, self._model.reward[None])[:, 0] @ b0).max()), 0.0)
 
     def _search(self, multipliers: FloatArray) -> MultiplierEngine:
         self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
         return self.searches[-1]
 
 
-def _chosen(driver: Driver, effort: Effort, status: str, relaxations: _Relaxations) -> tuple[str, BestPolicy | None]:
-    """Search on in the time for choosing a policy where there is no choice, then choose; the status, and the choice."""
-    clock, engine = effort.clock, _of_kind(driver, PointBasedEngine)
-    ended = status in (OPTIMAL, INFEASIBLE, INTERRUPTED)
-    if not ended and (engine is None or not engine.is_admissible):
-        status = driver.run()
-        engine = _of_kind(driver, PointBasedEngine)
-    if engine is None or not engine.is_admissible or not engine.search.limited.any():
-        return status, None
-    if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
-        return status, None
-    seconds = clock.left if clock.left is not None else clock.elapsed * _TO_CHOOSE / (1 - _TO_CHOOSE)
-    searches = [engine.search for engine in relaxations.searches]
-    return status, best_guided(engine.search, searches, relaxations.dual, seconds, effort.seed)
-
-
-def _of_kind(driver: Driver, kind: type[_E]) -> _E | None:
-    return next((engine for engine in driver.engines if isinstance(engine, kind)), None)
-
-
-def _result(driver: Driver, status: str, chosen: BestPolicy | None, effort: Effort, found: Result | None) -> Result:
-    """The best policy of all engines, with the best bounds of each side."""
-    trace = driver.trace
-    trace.append(trace[-1]._replace(seconds=effort.clock.seconds))
-    graph, points = _of_kind(driver, BeliefGraphEngine), _of_kind(driver, PointBasedEngine)
-    promised = [] if found is None else [(found.lower, found)]
-    if graph is not None:
-        promised.append((graph.lower, graph.result(status, trace)))
-    if points is not None:
-        promised.append((points.lower, _of_points(points, status, trace, chosen, effort)))
-    promise, best = max(promised, key=lambda each: (bool(each[1].admissible), each[0]))
-    for lower, other in promised:
-        if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
-            promise, best = lower, other
-    at_least = trace[-1].lower
-    proves = min((engine for engine in (graph, points) if engine is not None), key=lambda engine: engine.upper)
-    needed = [each.needed for _, each in promised if each.needed is not None]
-    return replace(
-        best,
-        status=status,
-        lower=at_least,
-        upper=trace[-1].upper,
-        promise=promise if best.admissible and promise < at_least else None,
-        trace=trace,
-        seconds=trace[-1].seconds,
-        needed=None if best.needed is None else np.max(needed, axis=0),
-        evidence=proves.search,
-    )
-
-
 def _error(result: Result) -> float:
     return 0.0 if result.standard_error is None else float(result.standard_error[0])
-
-
-def _of_points(
-    engine: PointBasedEngine, status: str, trace: list[TracePoint], chosen: BestPolicy | None, effort: Effort
-) -> Result:
-    """The policy of a point-based search; the best candidate's plans, unless there is a choice already."""
-    search = engine.search
-    model, admissible = search.model, engine.is_admissible
-    candidate = search.best_candidate if admissible else search.thriftiest_candidate
-    if chosen is None and admissible:
-        chosen = plans_alone(search, candidate, effort.clock.afterwards(), effort.seed)
-    elif chosen is None:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
-        chosen = BestPolicy(plan_set(search, candidate), Worth(*search.totals(candidate)))
-    sure_cost = search.parts.candidates.sure[candidate].copy()
-    reward, cost = chosen.value.reward, chosen.value.cost
-    if admissible:
-        # It may change plans as long as the budget allows, so the budget is what no history exceeds.
-        sure_cost = np.minimum(model.budget, model.most_spent)
-        reward = min(max(reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
-        cost = np.minimum(cost, sure_cost)
-    return outcome(
-        status,
-        trace,
-        effort.clock.setup_seconds,
-        effort.seed,
-        policy=chosen.policy,
-        reward=reward,
-        cost=cost,
-        sure_cost=sure_cost,
-        admissible=admissible,
-        needed=search.needed,
-        visits=int(search.parts.counts["visits"][0]),
-        standard_error=chosen.value.error,
-        runs=chosen.value.runs,
-        candidates=chosen.candidates,
-    )

@@ -18,7 +18,6 @@ from ..clock import Clock
 from ..policy_value import Worth, simulated_worth, worth
 from ..result import CandidateValue
 from .guides import guided_plan_sets
-from .policy import plan_set
 from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
@@ -34,34 +33,32 @@ class BestPolicy(NamedTuple):
     candidates: tuple[CandidateValue, ...] = ()
 
 
-def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: int) -> BestPolicy:
-    """The plans that a candidate rests on, and their value: by simulated runs, or exactly under a horizon."""
-    model, policy = search.model, plan_set(search, candidate)
+def plans_alone(plans: PlanSetPolicy, clock: Clock, seed: int) -> BestPolicy:
+    """A plan set and its value: by simulated runs, or exactly under a horizon."""
+    model = plans.model
     if model.horizon is not None:  # its beliefs come to an end
-        return BestPolicy(policy, worth(model, policy, clock, seed))
-    runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
+        return BestPolicy(plans, worth(model, plans, clock, seed))
+    runs = max(_FEWEST_RUNS, _VALUES // plans.values.size)
+    return BestPolicy(plans, simulated_worth(model, plans, clock, seed, runs))
 
 
 def best_guided(
-    search: PointBasedSearch,
+    plans: PlanSetPolicy,
     searches: Sequence[PointBasedSearch],
-    dual: FloatArray | None,
+    multipliers: FloatArray,
     seconds: float,
     seed: int,
 ) -> BestPolicy:
     """The plans with the guides that earn most, or without any if none earns more by a standard error.
 
-    `searches` are those without a budget, at multipliers; ``dual [K]`` are multipliers at which the budgets are worth
-    their price, if they are known.
+    `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
     """
-    plans = plan_set(search, search.best_candidate, everywhere=True)
 
     def value(policy: PlanSetPolicy, share: float, runs: int, look: int) -> Worth:
-        return simulated_worth(search.model, policy, Clock(share * seconds), seed + look, runs, np.inf)
+        return simulated_worth(plans.model, policy, Clock(share * seconds), seed + look, runs, np.inf)
 
     tried = {"plans": (plans, value(plans, _LOOK, _LOOK_RUNS, 0))}
-    for name, guided in guided_plan_sets(search, plans, searches, dual, seconds, seed):
+    for name, guided in guided_plan_sets(plans, searches, multipliers, seconds, seed):
         tried[name] = guided, value(guided, _LOOK, _LOOK_RUNS, 0)
     best_first = sorted((name for name in tried if name != "plans"), key=lambda name: -tried[name][1].reward)
     for name in ["plans", *best_first[:_FINAL]]:  # with other runs: the best of many looks better than it is
