@@ -36,7 +36,7 @@ from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE = 0.15  # share of the time for choosing a policy
+_TO_CHOOSE = 0.18  # share of the time for choosing a policy
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _NOTHING = 1e-6  # of what can be spent at all
 

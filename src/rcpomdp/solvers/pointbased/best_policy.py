@@ -21,8 +21,8 @@ from .guides import guided_plan_sets
 from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
-_LOOK_RUNS, _LOOK = 100, 0.03  # runs of a first look at a candidate, and the share of the time for it at most
-_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.12  # candidates that get more runs, how many, and the share for each
+_LOOK_RUNS, _LOOK = 100, 0.02  # runs of a first look at a candidate, and the share of the time for it at most
+_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.11  # candidates that get more runs, how many, and the share for each
 
 
 class BestPolicy(NamedTuple):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .search import PointBasedSearch
 
 _MOST_STEPS, _TAIL = 500, 1e-2  # of simulated runs: until what may follow is a hundredth
-_NEEDED = 0.05  # share of the time in which runs tell which vectors of a search are needed
+_NEEDED = 0.1  # share of the time in which runs tell which vectors of a search are needed
 _FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)  # times the multipliers
 
 
