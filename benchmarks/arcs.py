@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import rcpomdp as rc
 from rcpomdp.experiments import suites
-from rcpomdp.solvers.arcs.loop import load_kernels
+from rcpomdp.solvers.arcs.engine import load_kernels
 from rcpomdp.solvers.arcs.search import ArcsSwitches
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 import rcpomdp as rc
-from rcpomdp.solvers.arcs.loop import load_kernels
+from rcpomdp.solvers.arcs.engine import load_kernels
 from rcpomdp.solvers.cgcp.master import Master
 
 SMALL = [

@@ -11,7 +11,7 @@ import argparse
 from typing import NamedTuple
 
 import rcpomdp as rc
-from rcpomdp.solvers.arcs.loop import load_kernels
+from rcpomdp.solvers.arcs.engine import load_kernels
 
 PROBLEMS = {
     "ce": (5.0, (1, 2, 3, 4)),

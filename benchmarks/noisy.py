@@ -122,16 +122,19 @@ def unconstrained(case: Case, seconds: float, runs: int) -> Row:
 
 
 def without(case: Case, seconds: float, idea: int) -> Row:
-    """Bounds of the search on noisy models with one idea switched off."""
+    """Bounds of the point-based search alone with one idea switched off."""
     from rcpomdp.solvers.clock import Clock
+    from rcpomdp.solvers.driver import Driver
     from rcpomdp.solvers.effort import Effort
-    from rcpomdp.solvers.pointbased.solve import load_kernels, solve_noisy
+    from rcpomdp.solvers.pointbased.engine import PointBasedEngine
     from rcpomdp.solvers.pointbased.switches import PointBasedSwitches
 
-    load_kernels()
     switches = PointBasedSwitches(**list(IDEAS.values())[idea])
-    r = solve_noisy(_model(case), Effort(1e-3, Clock(seconds), 8e9), switches)
-    return {"lower": r.lower, "upper": r.upper, "gap": r.gap}
+    effort = Effort(1e-3, Clock(seconds))
+    driver = Driver([lambda: PointBasedEngine(_model(case), effort, switches)], effort, [])
+    driver.run()
+    last = driver.trace[-1]
+    return {"lower": last.lower, "upper": last.upper, "gap": last.upper - last.lower}
 
 
 TASKS: dict[str, Callable[[Case, float, int], Row]] = {

@@ -65,9 +65,12 @@ class Clock:
     @contextmanager
     def setting_up_again(self) -> Iterator[None]:
         """The block is the set-up of another search."""
-        before, self._sets_up, self._finishes = self._sets_up, True, False
-        yield
-        self._sets_up = before
+        before = self._sets_up, self._finishes
+        self._sets_up, self._finishes = True, False
+        try:
+            yield
+        finally:
+            self._sets_up, self._finishes = before
 
     def finish(self) -> None:
         """The search is over; what it found is put together."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +47,10 @@ class Engine(Protocol):
     @property
     def work(self) -> int:
         """Work done, in elementary steps."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes that beliefs, bounds and plans take."""
 
     def limit_memory(self, limit: float) -> None:
         """Take no more than so many bytes from now on."""
@@ -88,12 +93,19 @@ class Driver:
         self._racing = deque(self._turns)  # the one whose turn it is first
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
         self._work = _WORK
-        self._limit_memory()
 
     @property
     def engines(self) -> list[Engine]:
         """The engines that were set up, those that have ended included."""
         return [turn.engine for turn in self._turns if turn.engine is not None]
+
+    def add(self, make: Callable[[], Engine]) -> None:
+        """Set up one more engine, if time and memory allow it."""
+        turn = _Turn(make, False)
+        self._turns.append(turn)
+        with suppress(TimeUpError, MemoryError):
+            turn.engine = self._set_up(turn)
+            self._limit_memory()
 
     def run(self, share: float = 1.0) -> str:
         """Advance until the gap is closed, something ends the search, or a share of the time is used; return what."""
@@ -122,6 +134,7 @@ class Driver:
         try:
             if turn.engine is None:
                 turn.engine = self._set_up(turn)
+                self._limit_memory()
             else:
                 turn.ended = turn.engine.advance()
         except MemoryError:
@@ -142,7 +155,7 @@ class Driver:
             self._limit_memory()
 
     def _set_up(self, turn: _Turn) -> Engine:
-        if not self.engines:
+        if not self.engines and not self.trace:
             engine = turn.make()
             self._clock.ready()
             return engine
@@ -169,15 +182,18 @@ class Driver:
             turn.ended, turn.engine = TIME_LIMIT, None
 
     def _limit_memory(self) -> None:
-        """Share the memory among the engines that are in the race; relaxations have a smaller part."""
-        relaxations = [turn for turn in self._racing if turn.is_relaxation]
+        """Share the memory that ended engines leave among those in the race; relaxations have a smaller part."""
+        ended = [turn.engine for turn in self._turns if turn.ended is not None and turn.engine is not None]
+        left = self._effort.memory_limit - sum(engine.memory for engine in ended)
+        searches, relaxations = (
+            [turn.engine for turn in self._racing if turn.engine is not None and turn.is_relaxation == kind]
+            for kind in (False, True)
+        )
         for_relaxations = _FOR_RELAXATIONS if relaxations else 0.0
-        for turn in self._racing:
-            if turn.engine is not None:
-                part, n = for_relaxations, len(relaxations)
-                if not turn.is_relaxation:
-                    part, n = 1 - for_relaxations, len(self._racing) - len(relaxations)
-                turn.engine.limit_memory(part * self._effort.memory_limit / n)
+        for engine in searches:
+            engine.limit_memory((1 - for_relaxations) * left / len(searches))
+        for engine in relaxations:
+            engine.limit_memory(for_relaxations * left / len(relaxations))
 
     def _note(self) -> None:
         """Put the bounds on record; those that held before still do."""

@@ -198,6 +198,11 @@ class _Engine:
         """Work done, in elementary steps."""
         return self.search.work
 
+    @property
+    def memory(self) -> int:
+        """Bytes that beliefs, bounds and plans take."""
+        return self.search.memory
+
     def limit_memory(self, limit: float) -> None:
         """Take no more than so many bytes from now on."""
         self.search.memory_limit = limit

@@ -30,6 +30,7 @@ from work import AMPLE, stop_after
 
 N_MODELS = 200
 N_ORACLE = 3000  # nodes of the brute force
+TAIL = 1e-3  # share of the largest total that simulated runs may miss at their end
 
 
 # Random models
@@ -64,12 +65,21 @@ def check_bounds(case: Dense, result: Result, low: float, high: float) -> None:
         assert result.gap <= 1e-3
 
 
+def span(case: Dense) -> np.ndarray:
+    """The largest totals of reward and costs, [1 + K]."""
+    return np.abs(np.concatenate([case.R[None], case.C])).max(axis=(1, 2)) / (1 - case.model.discount)
+
+
 def check_result(case: Dense, result: Result) -> None:
     """The policy is worth what the result says; if it is called admissible, it is; and bounds move one way."""
     model = case.model
     loose = reference.tolerance(case, np.concatenate([case.R[None], case.C]))
     found = rc.evaluate(model, result.policy)
-    np.testing.assert_allclose([result.reward, *result.cost], [found.reward, *found.cost], 0, loose + found.error)
+    near = loose + found.error
+    if result.standard_error is not None:
+        near = near + 5 * result.standard_error + TAIL * span(case)
+    if result.standard_error is None or model.steps_until(TAIL) <= 500:  # longer runs are cut, and say little
+        assert (np.abs(np.subtract([result.reward, *result.cost], [found.reward, *found.cost])) <= near).all()
     assert (result.cost <= result.sure_cost + loose).all()
     assert result.lower <= result.reward + loose
     assert (result.lower > -np.inf) == bool(result.admissible)
@@ -484,7 +494,7 @@ def test_a_search_while_acting_keeps_the_budget_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr(clock, "_FIRST_WORK", 2000)  # so that an interrupt leaves a poor policy
     model = rc.problems.make(name)
-    plain = rc.solve(model, "arcs", **options)
+    plain = rc.solve(model, "arcs", **options, switches={})  # by the search that acts
     assert plain.admissible
     result = rc.solve(model, "arcs", **options, act_time=0.005)
     assert isinstance(result.policy, OnlinePolicy)

@@ -113,9 +113,22 @@ def test_plans_of_a_noisy_model_are_told_of_the_model_itself() -> None:
     assert policy.successors.shape[1] == model.n_observations
 
 
-def test_under_a_horizon_noise_is_still_told() -> None:
-    model = yard().with_horizon(12)
+def test_plans_under_a_horizon_are_told_of_the_model_itself() -> None:
+    model = yard(budget=9.0).with_horizon(12)
     changed, ends = with_certain_ends(model)
     assert ends is not None
     assert changed.base is not None
-    assert isinstance(rc.solve(model, "arcs", time_limit=3).policy, PlanSetPolicy)
+    result = rc.solve(model, "arcs", time_limit=3)
+    assert isinstance(result.policy, PlanSetPolicy)
+    assert result.policy.model is model
+    assert rc.verify(model, result.policy, result.summary()).verified
+
+
+def test_bounds_under_a_horizon_that_no_budget_binds_are_kept_when_time_is_up() -> None:
+    result = rc.solve(
+        yard().with_horizon(12), "arcs", time_limit=3
+    )  # 12 steps cost less than 12, as they are discounted
+    assert result.route is not None
+    assert result.route.startswith("no budget can bind")
+    assert result.lower > 9.0
+    assert result.upper < 9.2

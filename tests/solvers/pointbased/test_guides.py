@@ -31,7 +31,7 @@ def test_guided_plans_keep_the_budget(seed: int) -> None:
     if search.best_candidate == NONE:
         pytest.skip("nothing that keeps the budget was found")
     plans = plan_set(search, search.best_candidate, everywhere=True)
-    for policy in guided_plan_sets(search, plans, 0.05, seed):
+    for _, policy in guided_plan_sets(search, plans, None, 0.05, seed):
         assert rc.verify(model, policy, {"lower": search.lower}).verified
         assert rc.simulate(model, policy, 100, 30, seed=seed).violation_rate.mean == 0
 
@@ -42,5 +42,5 @@ def test_guides_earn_more_where_hidden_costs_differ() -> None:
     plain = plan_set(search, search.best_candidate)
     plans = plan_set(search, search.best_candidate, everywhere=True)
     earned = rc.simulate(model, plain, 400, 80).reward
-    guided = [rc.simulate(model, policy, 400, 80).reward for policy in guided_plan_sets(search, plans, 4.0, 0)]
+    guided = [rc.simulate(model, policy, 400, 80).reward for _, policy in guided_plan_sets(search, plans, None, 4.0, 0)]
     assert max(r.mean for r in guided) > earned.mean + 2 * earned.se

@@ -17,15 +17,14 @@ from rcpomdp.bounds.one_step import OneStep, later_beliefs, one_step_beliefs
 from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
 from rcpomdp.model import CPOMDP
 from rcpomdp.policies import PlanSetPolicy
+from rcpomdp.solvers.arcs.by_search import by_search
 from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
 from rcpomdp.solvers.effort import Effort
-from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches, informed_choice
-from rcpomdp.solvers.pointbased import solve as solve_module
+from rcpomdp.solvers.pointbased import PointBasedSearch, PointBasedSwitches, best_policy, informed_choice
 from rcpomdp.solvers.pointbased.levels import build_levels, with_levels
-from rcpomdp.solvers.pointbased.noise import is_noisy
 from rcpomdp.solvers.pointbased.policy import plan_set
-from rcpomdp.solvers.pointbased.solve import solve_noisy
+from rcpomdp.solvers.route import POINT_BASED, Route
 from strategies import Dense, lively_models, random_model
 
 WORK = 150_000
@@ -272,16 +271,13 @@ def test_a_cost_that_comes_late_is_not_impossible() -> None:
     assert search.upper + search.late >= 2.0 - 1e-9
 
 
-# Noisy problems
+# Solving by this search alone
 
 
-def test_noise_is_told_from_repetition() -> None:
-    quiet = ("ce", "tiger", "tunnels", "crs-4-4", "rs-5-7", "mini-hall", "bridge-repair")
-    noisy = ("hallway", "tiger-grid", "maze20", "query-s3", "tag", "warehouse", "patrol", "assembly-line", "delivery")
-    assert [is_noisy(rc.problems.make(name)) for name in quiet] == [False] * len(quiet)
-    assert [is_noisy(rc.problems.make(name)) for name in noisy] == [True] * len(noisy)
-    for budget in (0.02, 0.1, 0.2):  # hundreds of new beliefs at first, and then no more
-        assert not is_noisy(rc.problems.make("cliff"), np.array([budget]))
+def solve_point_based(model: CPOMDP, seconds: float, memory_limit: float = 1e9) -> rc.solvers.Result:
+    """Solve by the point-based search alone."""
+    effort = Effort(1e-3, Clock(seconds), memory_limit)
+    return by_search(model, effort, Route((POINT_BASED,), "this search is tested"))
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +299,7 @@ def test_hallway_is_better_than_a_guard(hallway: PointBasedSearch) -> None:
     assert outcome["reward"]["mean"] > 0.4
 
 
-def test_results_of_noisy_problems_are_complete() -> None:
+def test_results_with_simulated_rewards_are_complete() -> None:
     model = rc.problems.make("maze20")
     result = rc.solve(model, "arcs", time_limit=2)
     assert isinstance(result.policy, PlanSetPolicy)
@@ -317,7 +313,7 @@ def test_results_of_noisy_problems_are_complete() -> None:
 
 def test_infeasible_budgets_are_said_so() -> None:
     model = rc.problems.make("maze20").with_budget(0.0)
-    result = solve_noisy(model, Effort(1e-3, Clock(5), 1e9))
+    result = solve_point_based(model, 5)
     assert result.admissible  # sensing is free
     assert result.sure_cost.tolist() == [0.0]
 
@@ -332,7 +328,7 @@ def test_without_a_policy_that_keeps_the_budget_the_thriftiest_is_returned() -> 
         discount=0.5,
         budget=1.0,
     )
-    result = solve_noisy(model, Effort(1e-3, Clock(2), 1e9))
+    result = solve_point_based(model, 2)
     assert not result.admissible
     assert result.suffices == pytest.approx([2.0])
     assert result.lower == -np.inf
@@ -348,13 +344,13 @@ def test_costs_that_cannot_be_met_claim_what_the_checker_finds() -> None:
         discount=0.5,
         budget=1.5,
     )
-    result = solve_noisy(model, Effort(1e-3, Clock(2), 1e9))
+    result = solve_point_based(model, 2)
     assert result.status == "optimal"
     assert rc.verify(model, result.policy, result.summary()).verified
 
 
 def test_memory_that_runs_out_ends_the_search() -> None:
-    result = solve_noisy(rc.problems.make("hallway"), Effort(1e-3, Clock(20), 3e7))
+    result = solve_point_based(rc.problems.make("hallway"), 20, 3e7)
     assert result.status == "memory limit"
     assert result.lower < result.upper
 
@@ -382,9 +378,9 @@ def test_informed_bounds_of_many_actions_keep_the_memory_limit() -> None:
 
 def test_a_mean_of_runs_is_not_above_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     model = rc.problems.make("maze20")
-    lucky = solve_module.Worth(1e6, np.array([1e6]), np.array([0.1, 0.1]), 40)
-    monkeypatch.setattr(solve_module, "simulated_worth", lambda *_: lucky)
-    monkeypatch.setattr(solve_module, "worth", lambda *_: lucky)
+    lucky = best_policy.Worth(1e6, np.array([1e6]), np.array([0.1, 0.1]), 40)
+    monkeypatch.setattr(best_policy, "simulated_worth", lambda *_: lucky)
+    monkeypatch.setattr(best_policy, "worth", lambda *_: lucky)
     result = rc.solve(model, "arcs", time_limit=2)
     assert result.admissible
     assert result.reward == result.upper

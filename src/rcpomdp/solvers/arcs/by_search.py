@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,14 +19,15 @@ from ..._types import FloatArray
 from ...bounds.blind import blind_vectors
 from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
+from ...policies import ControllerPolicy
 from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
 from ..pointbased.best_policy import BestPolicy, best_guided, plans_alone
 from ..pointbased.engine import PointBasedEngine
-from ..pointbased.policy import plan_set
+from ..pointbased.policy import candidate_controller, plan_set
 from ..pointbased.switches import PointBasedSwitches
-from ..policy_value import Worth, with_expected_costs
+from ..policy_value import with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
@@ -38,6 +39,7 @@ from .search import ArcsSwitches
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
 _TO_CHOOSE = 0.18  # share of the time for choosing a policy
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
+_TINY = 1e-100  # a budget that stands for none where shares of it are compared
 _NOTHING = 1e-6  # of what can be spent at all
 
 _E = TypeVar("_E", bound=Engine)
@@ -72,6 +74,8 @@ def by_search(
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing(effort.clock):
+        if status == INFEASIBLE and BELIEF_GRAPH in route.engines:
+            race.ask_for_least_budget()
         result = race.result(status)
         if act_time is None or not result.admissible:
             return result
@@ -138,6 +142,11 @@ class _Race:
         )
         return status
 
+    def ask_for_least_budget(self) -> None:
+        """Let a belief-graph search find the least budget."""
+        if self.engine(BeliefGraphEngine) is None:
+            self._driver.add(lambda: BeliefGraphEngine(self._split, self._effort, known_infeasible=True))
+
     def result(self, status: str) -> Result:
         """The best policy of all engines, with the best bounds of each side."""
         trace, found = self._driver.trace, self._found
@@ -149,7 +158,7 @@ class _Race:
             promised.append((graph.lower, told))
         if points is not None:
             promised.append((points.lower, self._of_points(points, status)))
-        promise, best = max(promised, key=lambda each: (bool(each[1].admissible), each[0]))
+        promise, best = max(promised, key=lambda each: _rank(each[0], each[1], self._model.budget))
         for lower, other in promised:
             if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
                 promise, best = lower, other
@@ -170,38 +179,44 @@ class _Race:
         )
 
     def _of_points(self, engine: PointBasedEngine, status: str) -> Result:
-        """The policy of a point-based search; the best candidate's plans, unless there is a choice already."""
-        search, trace, chosen, effort = engine.search, self._driver.trace, self._chosen, self._effort
+        """The policy of a point-based search.
+
+        If its plans alone are optimal, or may break the budget, it is the best candidate's graph of plans, which has
+        exact totals. Else it changes plans wherever the remaining budget allows a better one, and simulated runs tell
+        its value.
+        """
+        search, trace, effort = engine.search, self._driver.trace, self._effort
         admissible = engine.is_admissible
         candidate = search.best_candidate if admissible else search.thriftiest_candidate
-        if chosen is None:
-            plans = told_of_states(plan_set(search, candidate), self._model, self._supports)
-            if admissible:
+        more: dict[str, Any] = {}
+        if status == OPTIMAL or not admissible:
+            reward, cost = search.totals(candidate)
+            sure_cost = search.parts.candidates.sure[candidate].copy()
+            followed = candidate_controller(search, candidate)
+            more["policy"] = ControllerPolicy(self._model, followed.actions, followed.successors, start=followed.start)
+        else:
+            chosen = self._chosen
+            if chosen is None:
+                plans = told_of_states(plan_set(search, candidate), self._model, self._supports)
                 chosen = plans_alone(plans, effort.clock.afterwards(), effort.seed)
-            else:  # it may break the budget, and is not simulated: its plans tell what it earns and costs
-                chosen = BestPolicy(plans, Worth(*search.totals(candidate)))
-        sure_cost = search.parts.candidates.sure[candidate].copy()
-        reward, cost = chosen.value.reward, chosen.value.cost
-        if admissible:
             # It may change plans as long as the budget allows, so the budget is what no history exceeds.
             sure_cost = np.minimum(self._model.budget, self._model.most_spent)
-            reward = min(max(reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
-            cost = np.minimum(cost, sure_cost)
+            reward = min(max(chosen.value.reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
+            cost = np.minimum(chosen.value.cost, sure_cost)
+            more |= {"policy": chosen.policy, "candidates": chosen.candidates}
+            more |= {"standard_error": chosen.value.error, "runs": chosen.value.runs}
         return outcome(
             status,
             trace,
             effort.clock.setup_seconds,
             effort.seed,
-            policy=chosen.policy,
             reward=reward,
             cost=cost,
             sure_cost=sure_cost,
             admissible=admissible,
             needed=search.needed,
             visits=int(search.parts.counts["visits"][0]),
-            standard_error=chosen.value.error,
-            runs=chosen.value.runs,
-            candidates=chosen.candidates,
+            **more,
         )
 
 
@@ -248,6 +263,15 @@ class Relaxations:
     def _search(self, multipliers: FloatArray) -> MultiplierEngine:
         self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
         return self.searches[-1]
+
+
+def _rank(promise: float, result: Result, budget: FloatArray) -> tuple[bool, float, float, int]:
+    """The key of the best policy: the reward that is proven, or else how near it comes to keeping the budget."""
+    if result.admissible:
+        return True, promise, 0.0, 0
+    limited = np.isfinite(budget)
+    share = result.sure_cost[limited] / np.maximum(budget[limited], _TINY)
+    return False, promise, -float(share.max(initial=0.0)), result.horizon or 0
 
 
 def _error(result: Result) -> float:

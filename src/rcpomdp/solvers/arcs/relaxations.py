@@ -50,7 +50,7 @@ class Relaxation:
 
     def __init__(self, model: CPOMDP, effort: Effort) -> None:
         self.upper = np.inf
-        self.work = 0
+        self.work = self.memory = 0
         self._model, self._effort = model, effort
 
     @property
@@ -118,6 +118,7 @@ class ExpectationEngine(Relaxation):
         with self._effort.clock.stopped():
             unconstrained.load_kernels()
         try:
+            check_totals(self._model, LARGEST_OF_PROGRAMS)
             with within():
                 return self._generate(Clock(None if limit is None else share * limit).watch())
         except (InputError, TimeUpError):  # numbers too large for linear programs, or no time for them
@@ -125,8 +126,7 @@ class ExpectationEngine(Relaxation):
 
     def _generate(self, clock: Clock) -> str | None:
         if self._generation is None:
-            model = self._model.with_cost_discount(self._model.discount)
-            check_totals(model, LARGEST_OF_PROGRAMS)
+            model = self._model.with_cost_discount(None)
             search = BeliefGraphSearch(
                 model, Objective(1.0, np.zeros(model.n_costs)), None, self._effort.memory_limit / 4
             )
@@ -135,7 +135,7 @@ class ExpectationEngine(Relaxation):
         generation = self._generation
         generation.go_on(clock)
         status = generation.run(_ITERATIONS if clock.time_limit is not None else _UNTIMED_ITERATIONS)
-        self.work = generation.graph_search.work
+        self.work, self.memory = generation.graph_search.work, generation.graph_search.memory
         if status == INTERRUPTED:
             raise KeyboardInterrupt
         if status == INFEASIBLE:
@@ -179,7 +179,8 @@ class MultiplierEngine(Relaxation):
         return STALLED if search.still or search.gap <= search.slack else None
 
     def _note(self) -> None:
-        self.work, self.upper = self.search.work, self._allowed + self.search.upper + self.search.slack
+        self.work, self.memory = self.search.work, self.search.memory
+        self.upper = self._allowed + self.search.upper + self.search.slack
 
 
 @cache

@@ -120,7 +120,8 @@ def with_slack_budgets(result: Result, model: CPOMDP, slack: SlackBudgets | None
 def _classes_of_nodes(policy: PlanSetPolicy, model: CPOMDP, slack: SlackBudgets) -> IntArray:
     """The class [n] of each node; a belief node's is that of the one belief at which it is met."""
     class_of, n_classes = slack.classes.class_of, slack.classes.n_classes
-    known = np.where(policy.domain < 0, -1, class_of[policy.domain_states[policy.domain_start[policy.domain]]])
+    first_state = np.append(policy.domain_states[policy.domain_start[:-1]], -1)[policy.domain]  # -1 is the last
+    known = np.where(first_state < 0, -1, class_of[first_state])
     ends = Ends(np.append(class_of, n_classes), np.zeros((n_classes + 1, model.n_actions), dtype=bool))
     follow, queue = Follow(model, ends), [policy.start]
     known[policy.start] = _first_class(model, slack.classes)

@@ -257,6 +257,8 @@ def _over_supports(
 
 def _without_budget(model: CPOMDP, effort: Effort) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
+    most = most_from_start(model)
+    effort.clock.ready()  # the search has a clock of its own
     found = unconstrained.sarsop(
         model,
         epsilon=effort.epsilon,
@@ -269,7 +271,7 @@ def _without_budget(model: CPOMDP, effort: Effort) -> Result:
         found,
         solver="arcs",
         variant="levels",
-        sure_cost=np.minimum(found.sure_cost, most_from_start(model)) if model.n_costs else found.sure_cost,
+        sure_cost=np.minimum(found.sure_cost, most),
         admissible=True,
         seed=effort.seed,
         route=f"no budget can bind; {found.route}",

@@ -39,6 +39,12 @@ def plan_set(search: PointBasedSearch, candidate: int, everywhere: bool = False)
     return builder.policy()
 
 
+def candidate_controller(search: PointBasedSearch, candidate: int) -> ControllerPolicy:
+    """The plans and belief plans that a candidate of the root leads to, as a graph: it follows them to the letter."""
+    plans = plan_set(search, candidate)
+    return ControllerPolicy(search.model, plans.actions, np.maximum(plans.successors, 0))
+
+
 class _Builder:
     """Nodes in the order they are met, and their arrays."""
 
