@@ -3,6 +3,8 @@
 Each forgets a part of the problem:
 
 - Remaining budgets: the agent is told the state, at once or after each step.
+- A grid of beliefs, for small classes: a belief is worth at most what the grid points around it are. This one also
+  bounds the optimum from below, by plans that are too many for a policy.
 - Expectation: budgets hold on average only. Column generation solves this and finds the best multipliers.
 - Multipliers: there is no budget, and costs are paid at a price λ, so that ``V* ≤ V_λ + λ·ĉ``. With λ = 0 this is the
   POMDP without a budget. The search's vectors also guide policies (`solvers.pointbased.guides`).
@@ -14,12 +16,14 @@ discount all costs by γ. A cost with a discount ``β ≥ γ`` of its own comes 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from ..._types import FloatArray
+from ...bounds.belief_grid import BeliefGrid
 from ...bounds.remaining import RemainingBudgets
 from ...deadline import TimeUpError, within
 from ...errors import InputError
@@ -35,9 +39,9 @@ from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
 from ..warmup import smallest_ending_model, smallest_model
 
-_TABLES, _SET_UP = 0.04, 0.05  # shares of the time limit for each table, and for the set-up of a search
+_TABLES, _GRID, _SET_UP = 0.04, 0.4, 0.08  # shares of the time limit: each table, a grid, a search's set-up
 _EXPECTATION, _MORE_EXPECTATION = 0.08, 0.05  # the same for column generation at first, and each time after that
-_PILOT = 2e8  # products of the first table, which tells how many there is time for
+_PILOT = 1e8  # products of the first table, which tells how many there is time for
 _UNTIMED = 2e9  # products of a table without a time limit
 _ITERATIONS, _UNTIMED_ITERATIONS = 100, 10  # of column generation
 
@@ -67,38 +71,50 @@ class Relaxation:
 
 
 class RemainingEngine(Relaxation):
-    """Tables over remaining budgets, for a share of the time limit, in one go."""
+    """Tables over remaining budgets, for a share of the time limit each, in one go."""
 
     name = "remaining budgets"
 
+    def __init__(self, model: CPOMDP, effort: Effort) -> None:
+        super().__init__(model, effort)
+        self.lower = -np.inf
+
     def advance(self) -> str | None:
         """Make the tables."""
-        clock = self._effort.clock
-        with clock.stopped():
+        effort = self._effort
+        with effort.clock.stopped():
             _load_table_kernels()
         with suppress(TimeUpError, MemoryError), within():
-            tables = RemainingBudgets(self._model, self._model.spending_limit, self._effort.memory_limit / 4)
+            if BeliefGrid.fits(self._model):
+                grid = BeliefGrid(self._model, effort.memory_limit / 4)
+                self._largest(lambda work, over: self._note_both(grid, work, over), _GRID)
+            tables = RemainingBudgets(self._model, self._model.spending_limit, effort.memory_limit / 4)
             for is_informed in (False, True):
-                self._note(tables, is_informed)
+                self._largest(partial(self._note, tables, is_informed), _TABLES)
         return INFEASIBLE if self.upper == -np.inf else STALLED
 
-    def _note(self, tables: RemainingBudgets, is_informed: bool) -> None:
+    def _largest(self, make: Callable[[float, Callable[[], bool]], None], share: float) -> None:
+        """Make a table for a share of the time limit; a small one tells how many products there is time for."""
         limit = self._effort.clock.time_limit
         if limit is None:
-            self._keep(tables.bound(is_informed, _UNTIMED, lambda: False))
+            make(_UNTIMED, lambda: False)
             return
-        clock = Clock(_TABLES * limit)
-        began = time.perf_counter()
-        self._keep(tables.bound(is_informed, _PILOT, lambda: clock.over))
+        clock, began = Clock(share * limit), time.perf_counter()
+        make(_PILOT, lambda: clock.over)
         used = time.perf_counter() - began
-        if clock.left is not None and not clock.over:
-            work = 0.8 * _PILOT * clock.left / max(used, 1e-6)
-            if work > 2 * _PILOT:
-                self._keep(tables.bound(is_informed, work, lambda: clock.over))
+        if not clock.over and clock.left is not None and clock.left > 2 * used:
+            make(0.8 * _PILOT * clock.left / max(used, 1e-6), lambda: clock.over)
 
-    def _keep(self, bound: float | None) -> None:
+    def _note(self, tables: RemainingBudgets, is_informed: bool, work: float, over: Callable[[], bool]) -> None:
+        bound = tables.bound(is_informed, work, over)
         if bound is not None:
             self.upper = min(self.upper, bound)
+
+    def _note_both(self, grid: BeliefGrid, work: float, over: Callable[[], bool]) -> None:
+        model = self._model
+        found = grid.bounds(np.array(model.budget), np.array(model.spending_limit), work, over)
+        if found is not None:
+            self.lower, self.upper = max(self.lower, found.lower), min(self.upper, found.upper)
 
 
 class ExpectationEngine(Relaxation):
@@ -157,7 +173,11 @@ class MultiplierEngine(Relaxation):
         set_up = Clock(None if limit is None else _SET_UP * limit)
         self.multipliers = multipliers
         self.search = PointBasedSearch(
-            model, Objective(1.0, multipliers), memory_limit=effort.memory_limit, over=lambda: set_up.over
+            model,
+            Objective(1.0, multipliers),
+            memory_limit=effort.memory_limit,
+            over=lambda: set_up.over,
+            delay_seconds=np.inf if limit is None else _SET_UP * limit,
         )
         self._slices = Slices(clock)
         used = multipliers > 0
@@ -187,5 +207,6 @@ class MultiplierEngine(Relaxation):
 def _load_table_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs."""
     for model in (smallest_ending_model(), smallest_model()):
+        BeliefGrid(model).bounds(np.ones(1), np.ones(1), 1e6, lambda: False)
         for is_informed in (False, True):
             RemainingBudgets(model, np.ones(1)).bound(is_informed, 1e6, lambda: False)
