@@ -1,7 +1,7 @@
 """Words for a person who looks on while kernels compile and solvers search; programs get them by `logging`.
 
-A person looks on where stderr is a terminal, or in a notebook. The logger is "rcpomdp": INFO tells of compilation and
-results, DEBUG of bounds.
+A person looks on where stderr is a terminal, or in a notebook. The logger is "rcpomdp": INFO tells of compilation,
+results and routes, DEBUG of bounds.
 """
 
 from __future__ import annotations

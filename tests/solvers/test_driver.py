@@ -231,6 +231,11 @@ def test_the_others_go_on_where_the_first_search_has_ended() -> None:
     assert drive(a, Scripted("b", apart(30))).run() == "optimal"
 
 
+def test_an_interrupt_of_the_first_set_up_is_raised() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        drive(fail(KeyboardInterrupt())).run()
+
+
 def test_an_interrupt_keeps_the_bounds() -> None:
     made = drive(Scripted("a", [(0.0, 10.0), (1.0, 9.0)], ends=KeyboardInterrupt()))
     assert made.run() == "interrupted"

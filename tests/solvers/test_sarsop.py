@@ -86,7 +86,8 @@ def test_known_optima(name: str, params: dict[str, Any], objective: Any, low: fl
 
 def test_tiger_to_five_digits() -> None:
     result = sarsop(rc.problems.make("tiger", discount=0.95), epsilon=0.001)
-    assert 19.3700 <= result.lower <= 19.3714 <= result.upper <= 19.3730
+    assert 19.3700 <= result.lower <= 19.37137  # the optimum is 19.371368...
+    assert 19.37136 <= result.upper <= 19.3730
     result = sarsop(rc.problems.make("tiger"), epsilon=0.001)
     assert 1.932 <= result.lower <= result.upper <= 1.935
 
@@ -337,7 +338,7 @@ def test_a_search_that_finds_nothing_more_ends(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(clock, "_MOST_IDLE", 2)
     monkeypatch.setattr(BeliefGraphSearch, "search", lambda *_: None)
     case = hard_model()
-    result = sarsop(case.model, epsilon=1e-9)
+    result = sarsop(case.model, epsilon=1e-9, switches=BeliefGraphSwitches())
     assert result.status == "stalled"
     check_result(case, result)
 
@@ -464,7 +465,7 @@ def test_unknown_solvers_are_refused_with_a_hint() -> None:
 
 def test_result_speaks_for_itself() -> None:
     assert "sarsop" in SOLVERS
-    result = rc.solve(rc.problems.make("tiger"), "sarsop", epsilon=0.01)
+    result = rc.solve(rc.problems.make("tiger"), "sarsop", epsilon=0.001)
     assert isinstance(result, rc.Result)
     summary = json.loads(json.dumps(result.summary()))
     assert summary["status"] == "optimal"

@@ -226,7 +226,9 @@ def solution_table(summary: dict[str, Any]) -> Table:
         other = " (of a policy that is not known to keep the budget)"
     errors = summary.get("standard_error")
     for key, value in summary.items():
-        if value != [] and value is not None and key != "standard_error":
+        if key == "candidates":
+            table.add_row(key, f"{len(value)}, of which simulated runs chose {value[0]['name']}")
+        elif value != [] and value is not None and key != "standard_error":
             whose = other if key == "reward" else ""
             title = "simulated runs" if key == "runs" else key.replace("_", " ")
             shown = _precise(key, value)

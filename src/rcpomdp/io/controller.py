@@ -102,7 +102,7 @@ def _checked(policy: Policy[Any], model: CPOMDP) -> ControllerPolicy:
     if not isinstance(policy, ControllerPolicy):
         raise PolicyError(
             f"only controllers can be exported, not {type(policy).__name__}, which would need the model, too: run it "
-            "in Python by rc.load_policy, or solve a smaller or less noisy model, for which solvers give controllers"
+            "in Python by rc.load_policy, or solve with a larger epsilon: an optimal solve gives a controller"
         )
     policy.batches([], model)  # refuses a controller of another model
     return policy

@@ -30,7 +30,7 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
     Options are the solver's own. Of all that are built in: ``epsilon=1e-3``, the absolute gap to stop at;
     ``time_limit`` in seconds; ``memory_limit`` in bytes; ``seed``; ``progress``, a function called with the bounds now
     and then, True for a live line of them, False for none; unless given, there is one on a terminal and in a notebook.
-    The logger "rcpomdp" tells of results (INFO) and bounds (DEBUG). Besides, "arcs" (see
+    The logger "rcpomdp" tells of results and routes (INFO) and of bounds (DEBUG). Besides, "arcs" (see
     `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop" (see
     `rcpomdp.solvers.sarsop.sarsop`) has ``objective="reward"``, ``"cost"``, ``"cost:NAME"`` or weights λ; "cgcp" and
     "exp-gradient" have ``iterations``, and the latter ``variant="derived"`` or ``"paper"``; "cgcp-cl" has ``step_time``
@@ -59,6 +59,8 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
     if known_kind is not model:
         result = unfolded(result, model)
     logger.info("%s", printable(repr(result)))
+    if result.route is not None:
+        logger.info("route: %s", printable(result.route))
     held = {key: value for key, value in given.items() if key != "progress" and isinstance(value, _HELD)}
     return replace(result, epsilon=given.get("epsilon", chosen.default("epsilon")), options=held, model=model)
 

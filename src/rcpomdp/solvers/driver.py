@@ -108,10 +108,15 @@ class Driver:
             self._limit_memory()
 
     def run(self, share: float = 1.0) -> str:
-        """Advance until the gap is closed, something ends the search, or a share of the time is used; return what."""
+        """Advance until the gap is closed, something ends the search, or a share of the time is used; return what.
+
+        An interrupt of the first set-up is raised, as there is nothing to show yet.
+        """
         try:
             return self._run(share)
         except KeyboardInterrupt:
+            if not self.engines:
+                raise
             return INTERRUPTED
 
     def _run(self, share: float) -> str:

@@ -62,6 +62,14 @@ class CandidateValue(NamedTuple):
     reward: float
     standard_error: float
 
+    def summary(self) -> dict[str, Any]:
+        """The name and numbers, ready for JSON."""
+        return {
+            "name": self.name,
+            "reward": finite(self.reward),
+            "standard_error": finite(self.standard_error),
+        }
+
 
 @dataclass(frozen=True)
 class Result:
@@ -94,7 +102,7 @@ class Result:
     runs: int | None = None  # that they are means of: the standard error of a few says little
     route: str | None = None  # the searches that ran, and why these
     promise: float | None = None  # the reward that is proven of the policy, where another one attains `lower`
-    candidates: tuple[CandidateValue, ...] = ()  # policies that simulated runs chose among
+    candidates: tuple[CandidateValue, ...] = ()  # policies that simulated runs chose among, the chosen one first
     epsilon: float | None = None  # that was asked for; `rc.solve` notes it
     options: dict[str, Any] = field(default_factory=dict, repr=False)  # that `rc.solve` was given, but for functions
     model: CPOMDP | None = field(default=None, repr=False)  # that was solved; `rc.solve` notes it
@@ -183,7 +191,7 @@ class Result:
             **({} if self.runs is None else {"runs": self.runs}),
             **({} if self.route is None else {"route": self.route}),
             **({} if self.promise is None else {"promise": finite(self.promise)}),
-            **({"candidates": [each._asdict() for each in self.candidates]} if self.candidates else {}),
+            **({"candidates": [each.summary() for each in self.candidates]} if self.candidates else {}),
         }
 
     def claims(self, model: CPOMDP) -> dict[str, Any]:

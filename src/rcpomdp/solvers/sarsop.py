@@ -17,7 +17,7 @@ The search has no random choices. It can be stopped at any time, and its bounds 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -95,6 +95,26 @@ def sarsop(
     if proof:
         check_provable(model)
     effort = Effort(epsilon, Clock(time_limit).watch(), memory_limit, seed, progress, proves=proof)
+    found = _by_search(model, goal, effort, switches, warm_start)
+    if proof:
+        with finishing(effort.clock):
+            return with_proof(model, found, NO_BUDGET, epsilon)
+    return found if warm_start is not None else replace(found, evidence=None)
+
+
+def best_reward(model: CPOMDP, effort: Effort) -> Result:
+    """Solve for the reward; the result keeps its evidence, so that a proof can be of another criterion."""
+    return _by_search(model, _goal(model, "reward", effort.epsilon), effort)
+
+
+def _by_search(
+    model: CPOMDP,
+    goal: _Goal,
+    effort: Effort,
+    switches: BeliefGraphSwitches | None = None,
+    warm_start: BeliefGraphSearch | None = None,
+) -> Result:
+    """Search by the engines of a route."""
     needs = "the caller gave a search or its switches" if warm_start is not None or switches is not None else None
     route = choose_route(model, needs=needs)
     makers: dict[str, Callable[[], Engine]] = {
@@ -119,10 +139,9 @@ def sarsop(
             cost=cost,
             sure_cost=sure,
             route=str(route),
-            evidence=min(searches, key=lambda search: search.upper) if proof or warm_start is not None else None,
+            evidence=min(searches, key=lambda search: search.upper),
         )
-        found = with_expected_costs(found, model, effort.clock, seed)
-        return with_proof(model, found, NO_BUDGET, epsilon) if proof else found
+        return with_expected_costs(found, model, effort.clock, effort.seed)
 
 
 def _point_based(model: CPOMDP, objective: Objective, effort: Effort) -> PointBasedSearch:

@@ -33,7 +33,7 @@ from ..finite_k.solve import finite_k
 from ..folding import folded, unfolded
 from ..policy_value import with_expected_costs
 from ..proofs.write import check_provable, with_proof
-from ..result import INFEASIBLE, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
 from ..route import Route, choose_route
 from ..warmup import load_model_kernels
 from .base_cost import with_base_cost, without_base_cost
@@ -50,6 +50,7 @@ from .step_limits import with_some_budget, without_that_budget
 from .supports import OverSupports, over_supports
 
 VARIANTS = ("levels", "paper")
+_STATUS_OF = {TimeUpError: TIME_LIMIT, MemoryError: MEMORY_LIMIT, KeyboardInterrupt: INTERRUPTED}
 
 
 def _aim(model: CPOMDP, *, k: float | None = None, **_: Any) -> Aim:
@@ -215,10 +216,10 @@ def _by_route(
         if supports is not None:
             route, known_infeasible = choose_route(model, needs="nothing may be spent, and that is not enough"), True
         return by_search(model, effort, route, found=found, switches=switches, known_infeasible=known_infeasible)
-    except TimeUpError:
+    except (TimeUpError, MemoryError, KeyboardInterrupt) as error:
         if found is None:
             raise
-        return replace(found, status=TIME_LIMIT)
+        return replace(found, status=_STATUS_OF[type(error)])
 
 
 def _few(model: CPOMDP, effort: Effort) -> Result | None:
@@ -258,15 +259,7 @@ def _over_supports(
 def _without_budget(model: CPOMDP, effort: Effort) -> Result:
     """No policy can exceed the budget: the optimum is that of the POMDP without one."""
     most = most_from_start(model)
-    effort.clock.ready()  # the search has a clock of its own
-    found = unconstrained.sarsop(
-        model,
-        epsilon=effort.epsilon,
-        time_limit=effort.clock.left,
-        memory_limit=effort.memory_limit,
-        progress=effort.progress,
-        proof=effort.proves,
-    )
+    found = unconstrained.best_reward(model, effort)
     return replace(
         found,
         solver="arcs",

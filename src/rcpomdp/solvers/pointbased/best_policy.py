@@ -30,7 +30,7 @@ class BestPolicy(NamedTuple):
 
     policy: PlanSetPolicy
     value: Worth
-    candidates: tuple[CandidateValue, ...] = ()
+    candidates: tuple[CandidateValue, ...] = ()  # the policy first
 
 
 def plans_alone(plans: PlanSetPolicy, clock: Clock, seed: int) -> BestPolicy:
@@ -70,7 +70,8 @@ def best_guided(
         margin = _error(now) if best == "plans" else 0.0
         if now.reward > before.reward + margin:
             best = name
-    values = tuple(CandidateValue(name, v.reward, _error(v)) for name, (_, v) in tried.items())
+    names = sorted(tried, key=lambda name: name != best)
+    values = tuple(CandidateValue(name, tried[name][1].reward, _error(tried[name][1])) for name in names)
     return BestPolicy(*tried[best], values)
 
 

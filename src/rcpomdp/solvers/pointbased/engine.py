@@ -21,6 +21,7 @@ from .search import PointBasedSearch
 from .switches import PointBasedSwitches
 
 _LEVELS = 2000
+_DELAYS = 1.0  # seconds for delays of the smallest model, which takes less
 
 
 class PointBasedEngine:
@@ -95,7 +96,10 @@ class PointBasedEngine:
 @cache
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
-    search = PointBasedSearch(smallest_model(), Objective(1.0, np.zeros(1)), np.ones(1))
+    for switches in (PointBasedSwitches(informed="mdp"), PointBasedSwitches()):
+        search = PointBasedSearch(
+            smallest_model(), Objective(1.0, np.zeros(1)), np.ones(1), switches, delay_seconds=_DELAYS
+        )
     search.search(0.0, 10)
     search.forget()
     search.refine()
