@@ -58,8 +58,11 @@ class Ledger:
         self.limited = np.flatnonzero(np.isfinite(budget) & costs.any(axis=(1, 2)))
         self.steps, self._is_up = steps, is_up
         self._budget, self._beta = budget[self.limited], discount[self.limited]
-        rows = np.moveaxis(costs[self.limited], 0, 2).reshape(-1, self.limited.size)
-        self._costs, kind = np.unique(rows, axis=0, return_inverse=True)  # [kinds, K]
+        rows = costs[self.limited].reshape(self.limited.size, math.prod(costs.shape[1:])).T
+        kind = np.zeros(len(rows), dtype=np.int64)
+        self._costs = np.zeros((1, 0))  # [kinds, K]
+        if self.limited.size:
+            self._costs, kind = np.unique(rows, axis=0, return_inverse=True)
         self.kind = kind.reshape(costs.shape[1:]).astype(np.int32)  # [n_classes, A]
         self._same = _ROUNDING / (2 * steps) * self._budget  # budgets that differ by less are one
         self._levels: list[list[FloatArray]] = []  # [K][steps + 1] increasing
