@@ -22,6 +22,7 @@ from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, 
 _TURN = 0.05  # share of the time limit that a turn takes,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
+_FAR = 0.25  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
 
 
@@ -180,10 +181,18 @@ class Driver:
         return over
 
     def _compare(self, turn: _Turn) -> None:
-        """Drop the engine whose turn is over if others were ahead of it on both sides for some turns."""
+        """Drop the engine whose turn is over if others were ahead of it on both sides for some turns.
+
+        A relaxation that is far behind has had its only turn.
+        """
         is_behind = any(_is_behind(turn.engine, other.engine) for other in self._turns if other is not turn)
         turn.behind = turn.behind + 1 if is_behind else 0
-        if turn.ended is None and turn.behind >= _BEHIND:
+        is_far = (
+            turn.is_relaxation
+            and turn.engine is not None
+            and turn.engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
+        )
+        if turn.ended is None and (turn.behind >= _BEHIND or is_far):
             turn.ended, turn.engine = TIME_LIMIT, None
 
     def _limit_memory(self) -> None:
