@@ -28,6 +28,7 @@ from .remaining import Ledger, steps_of_table
 _DIVISIONS = {1: 1, 2: 64, 3: 16}  # of the edges of a class's simplex, by its states
 _MOST_ROWS = 50_000  # grid points, times actions and observations
 _TAIL = 1e-4
+_SAME = 1e-12  # of a division
 _SLICE = 3_000_000  # products between two looks at the deadline, about 0.05 s
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -227,10 +228,10 @@ class BeliefGrid:
     def _mixture(self, cls: int, belief: FloatArray) -> dict[int, float]:
         """The grid points around a belief, with their weights: its simplex in Freudenthal's triangulation."""
         divisions = _DIVISIONS[belief.size]
-        sums = divisions * np.cumsum(belief[::-1])[::-1]  # decreasing, the first one all divisions
+        sums = np.minimum(divisions * np.cumsum(belief[::-1])[::-1], divisions)  # decreasing
         sums[0] = divisions
-        corner = np.floor(sums)
-        rest = sums - corner
+        corner = np.floor(sums + _SAME)
+        rest = np.maximum(sums - corner, 0.0)
         order = np.argsort(-rest, kind="stable")
         bounds = np.concatenate([[1.0], rest[order], [0.0]])
         found = dict[int, float]()
