@@ -212,7 +212,7 @@ KINDS = [
     ("_OfBudgetSearch", "tunnels", {}, "arcs"),
     ("_OfBudgetSearch", "crs-4-4", {"cost_discount": 1, "budget": 2.0}, "arcs"),
     ("_OfGraphSearch", "crs-4-4", {}, "cgcp"),
-    ("_OfGraphSearch", "tiger", {}, "sarsop"),
+    ("_OfGraphSearch", "tunnels", {}, "sarsop"),
     ("_OfFewBeliefs", "mini-hall", {}, "arcs"),
     ("_OfPointBasedSearch", "maze20", {"budget": math.inf}, "arcs"),
 ]
