@@ -2,7 +2,7 @@
 
 An *engine* is a search that advances slice by slice and has bounds at any time. The least upper bound of all engines
 counts, and the greatest lower one. Engines take turns; one that is behind on both sides after two turns in a row is
-dropped, so that a wrong guess about the model costs a tenth of the time and never the answer. An engine is set up when
+dropped, so that a wrong guess about the model costs a fifth of the time and never the answer. An engine is set up when
 its first turn comes: a model that the first one solves at once never waits for the others. A *relaxation* is an engine
 that bounds the optimum from above alone; when only relaxations are left, the search is over.
 """
@@ -19,7 +19,7 @@ from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
-_TURN = 0.05  # share of the time limit that a turn takes,
+_TURN, _RELAXED_TURN = 0.1, 0.04  # share of the time limit that a turn of a search takes, and of a relaxation,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
 _FAR = 0.25  # of the gap by which a relaxation is far behind
@@ -174,7 +174,8 @@ class Driver:
         limit = self._clock.time_limit
         now = turn.engine.work if limit is None else self._clock.elapsed
         if self._until is None:
-            self._until = now + (self._work if limit is None else _TURN * limit)
+            share = _RELAXED_TURN if turn.is_relaxation else _TURN
+            self._until = now + (self._work if limit is None else share * limit)
         over = now >= self._until
         if over and limit is None:
             self._work *= 2

@@ -19,7 +19,9 @@ from ..._types import FloatArray
 from ...bounds.blind import blind_vectors
 from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
+from ...model.classes import observability_classes
 from ...policies import ControllerPolicy
+from ..clock import SETUP
 from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
@@ -37,7 +39,8 @@ from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE = 0.18  # share of the time for choosing a policy
+_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.08  # share of the time for choosing a policy; if costs are alike in a class
+_SPLIT_SETUP = 0.15  # share of the time for informed bounds where states are split: others hold, too
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _TINY = 1e-100  # a budget that stands for none where shares of it are compared
 _NOTHING = 1e-6  # of what can be spent at all
@@ -63,7 +66,7 @@ def by_search(
     is_plain = effort.proves or switches is not None or act_time is not None or known_infeasible
     race = _Race(model, effort, route, found, is_plain)
     race.start(
-        lambda split: PointBasedEngine(split, effort, point_based),
+        lambda split: PointBasedEngine(split, effort, point_based, SETUP if split is model else _SPLIT_SETUP),
         lambda split: BeliefGraphEngine(split, effort, switches, known_infeasible),
     )
     status = race.run()
@@ -100,6 +103,13 @@ class _Race:
         self._relaxations = Relaxations(model, effort)
         self._chosen: BestPolicy | None = None
 
+    @property
+    def _to_choose(self) -> float:
+        """The share of the time for choosing a policy."""
+        if POINT_BASED not in self._route.engines:
+            return 0.0
+        return _TO_CHOOSE if costs_vary(self._split) else _TO_CHOOSE_ALIKE
+
     def start(self, point_based: Callable[[CPOMDP], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
         """Put the engines at the start."""
         makers = {POINT_BASED: point_based, BELIEF_GRAPH: belief_graph}
@@ -116,7 +126,7 @@ class _Race:
 
     def run(self) -> str:
         """Search, but for the time that choosing a policy takes; return what ended it."""
-        return self._driver.run(1 - _TO_CHOOSE if POINT_BASED in self._route.engines else 1.0)
+        return self._driver.run(1 - self._to_choose)
 
     def choose(self, status: str) -> str:
         """Choose a policy; where there is no choice, search on in the time for that. Return what ended it."""
@@ -131,7 +141,7 @@ class _Race:
             return status
         if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
             return status
-        seconds = clock.left if clock.left is not None else clock.elapsed * _TO_CHOOSE / (1 - _TO_CHOOSE)
+        seconds = clock.left if clock.left is not None else clock.elapsed * self._to_choose / (1 - self._to_choose)
         plans = plan_set(engine.search, engine.search.best_candidate, everywhere=True)
         self._chosen = best_guided(
             told_of_states(plans, self._model, self._supports),
@@ -263,6 +273,13 @@ class Relaxations:
     def _search(self, multipliers: FloatArray) -> MultiplierEngine:
         self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
         return self.searches[-1]
+
+
+def costs_vary(model: CPOMDP) -> bool:
+    """True if some limited cost differs within an observability class that can be reached."""
+    classes, cost = observability_classes(model), model.cost[np.isfinite(model.budget)]
+    least, most = (f.reduceat(cost[:, classes.order], classes.start[:-1], axis=1) for f in (np.minimum, np.maximum))
+    return bool((least != most)[:, classes.reachable].any())
 
 
 def _rank(promise: float, result: Result, budget: FloatArray) -> tuple[bool, float, float, int]:

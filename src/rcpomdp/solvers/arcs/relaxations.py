@@ -39,8 +39,8 @@ from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
 from ..warmup import smallest_ending_model, smallest_model
 
-_TABLES, _GRID, _SET_UP = 0.04, 0.4, 0.08  # shares of the time limit: each table, a grid, a search's set-up
-_EXPECTATION, _MORE_EXPECTATION = 0.08, 0.05  # the same for column generation at first, and each time after that
+_TABLES, _GRID, _SET_UP = 0.025, 0.45, 0.03  # shares of the time limit: each table, a grid, a search's set-up
+_EXPECTATION, _MORE_EXPECTATION = 0.06, 0.04  # the same for column generation at first, and each time after that
 _PILOT = 1e8  # products of the first table, which tells how many there is time for
 _UNTIMED = 2e9  # products of a table without a time limit
 _ITERATIONS, _UNTIMED_ITERATIONS = 100, 10  # of column generation
