@@ -64,14 +64,17 @@ def enumerate_supports(m: ModelArrays, x: Supports, first: int, count: int, last
     n_states, n_actions = m.reward.shape
     seen = np.zeros((m.n_observations, x.bits.shape[1]), dtype=np.uint64)
     possible = np.zeros(m.n_observations, dtype=np.bool_)
-    one = np.uint64(1)
+    members, one = np.empty(n_states, dtype=np.int64), np.uint64(1)
     for i in range(first, min(last, count)):
+        size = 0
+        for s in range(n_states):
+            if (x.bits[i, s >> 6] >> np.uint64(s & 63)) & one:
+                members[size] = s
+                size += 1
         for a in range(n_actions):
             seen[:] = np.uint64(0)
             possible[:] = False
-            for s in range(n_states):
-                if not (x.bits[i, s >> 6] >> np.uint64(s & 63)) & one:
-                    continue
+            for s in members[:size]:
                 for e in range(m.t_ptr[a * n_states + s], m.t_ptr[a * n_states + s + 1]):
                     lands = m.t_next[e]
                     row = a * n_states + lands

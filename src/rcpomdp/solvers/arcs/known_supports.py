@@ -52,7 +52,7 @@ def with_known_supports(model: CPOMDP) -> tuple[CPOMDP, KnownSupports | None]:
     True
     """
     endless = model.discount == 1 and model.horizon is None  # whether it surely ends is known of the model as it is
-    if endless or model.has_step_limits:
+    if endless or model.has_step_limits or model.n_states > _MOST_STATES:
         return model, None
     graph = reachable_supports(model, _MOST_SUPPORTS)
     if graph is None or not _is_thriftier(model, graph):
