@@ -101,6 +101,7 @@ def ours(name: str, budget: str, seconds: float, runs: int) -> Row:
         "status": r.status,
         "admissible": r.admissible,
         "route": getattr(r, "route", None),
+        "candidates": [list(each) for each in getattr(r, "candidates", ())],
         "wall": wall,
         "processor": processor,
     }

@@ -42,23 +42,35 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     ``α − δ/(1−γ)`` is below its own backup, hence below the fixed point. Where a gain is nowhere negative, as a
     cost is, its total is 0 exactly where none of it can ever be reached, and above 0 elsewhere, whatever rounding did.
     """
-    n, gamma = model.n_states, model.discount
-    vectors = np.empty((model.n_actions, len(gain), n))
+    vectors = np.empty((model.n_actions, len(gain), model.n_states))
     for a, moves in enumerate(model.transition):
         deadline.check()
-        transition = before_the_end(model, moves)
-        vectors[a] = _solved(transition, gamma, gain[:, :, a].T).T
-        vectors[a][:, model.terminal] = 0.0  # pivoting leaves rounding there
-        for row in range(1, len(gain)):
-            if (gain[row] >= 0).all():
-                paid = gain[row, :, a] > 0
-                reached = _reaches(transition, paid) if gamma > 0 else paid  # without a future only this step counts
-                above_zero = min(_ABOVE_ZERO, _SHARE * float(gain[row].max()))
-                vectors[a, row] = np.where(reached, np.maximum(vectors[a, row], above_zero), 0.0)
-        excess = vectors[a, 0] - (gain[0, :, a] + gamma * (transition @ vectors[a, 0]))
-        terms = int(np.diff(transition.indptr).max()) + 4
-        rounding = _EPS * terms * (np.abs(vectors[a, 0]).max() + np.abs(gain[0, :, a]).max())  # of this very check
-        vectors[a, 0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / model.fade)
+        vectors[a] = totals(model, before_the_end(model, moves), gain[:, :, a])
+    return vectors
+
+
+def class_policy_vectors(model: CPOMDP, action: IntArray, gain: FloatArray) -> FloatArray:
+    """The same totals ``[rows, S]`` of the policy that takes ``action [S]``, alike within each class."""
+    n, every = model.n_states, np.arange(model.n_states)
+    rows = sp.vstack(model.transition, format="csr")[action * n + every]
+    return totals(model, before_the_end(model, rows), gain[:, every, action])
+
+
+def totals(model: CPOMDP, transition: sp.csr_array[np.float64], gain: FloatArray) -> FloatArray:
+    """Totals ``[rows, S]`` of ``gain [rows, S]`` under one transition matrix, rounded as `blind_vectors` says."""
+    gamma = model.discount
+    vectors = _solved(transition, gamma, gain.T).T.copy()
+    vectors[:, model.terminal] = 0.0  # pivoting leaves rounding there
+    for row in range(1, len(gain)):
+        if gain[row].min() >= 0:
+            paid = gain[row] > 0
+            reached = _reaches(transition, paid) if gamma > 0 else paid  # without a future only this step counts
+            above_zero = min(_ABOVE_ZERO, _SHARE * float(gain[row].max()))
+            vectors[row] = np.where(reached, np.maximum(vectors[row], above_zero), 0.0)
+    excess = vectors[0] - (gain[0] + gamma * (transition @ vectors[0]))
+    terms = int(np.diff(transition.indptr).max()) + 4
+    rounding = _EPS * terms * (np.abs(vectors[0]).max() + np.abs(gain[0]).max())  # of this very check
+    vectors[0] -= np.where(model.terminal, 0.0, max(0.0, float(excess.max()) + rounding) / model.fade)
     return vectors
 
 
@@ -80,10 +92,10 @@ def blind_plans(model: CPOMDP) -> list[BlindPlan]:
     >>> listen.reward.round(9).tolist(), listen.cost.round(9).tolist(), listen.sure_cost.round(9).tolist()
     ([-4.0, -4.0], [[4.0, 4.0]], [4.0])
     """
-    totals = blind_vectors(model, np.concatenate([model.reward[None], model.cost]))
+    vectors = blind_vectors(model, np.concatenate([model.reward[None], model.cost]))
     reachable = _reachable(model)
     plans = []
-    for a, rows in enumerate(totals):
+    for a, rows in enumerate(vectors):
         expected = rows[1:] @ model.initial_belief
         most = adding_up(model.cost[:, reachable, a].max(axis=1, initial=0.0), model.cost_fade)
         # What is never expected is never spent; else no step costs more than the worst state that can be reached.

@@ -40,10 +40,23 @@ def class_plan(model: CPOMDP) -> ClassPlan:
     [0.0]
     """
     classes = observability_classes(model)
-    n, n_actions = classes.n_classes, model.n_actions
     peak = np.maximum.reduceat(model.cost[:, classes.order], classes.start[:-1], axis=1).transpose(1, 2, 0)  # [n, A, K]
+    action, sure_cost = thriftiest_plan(model, peak, *followers(model, classes))
+    return ClassPlan(classes.class_of, action, sure_cost)
+
+
+def thriftiest_plan(
+    model: CPOMDP, peak: FloatArray, start: IntArray, follower: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the plan of least sure cost over nodes: the action [n] of each, and its sure cost [n, K] from there.
+
+    Parameters
+    ----------
+    peak : [n, A, K] the largest cost of an action at a node
+    start, follower : the nodes that follow node i and action a: ``follower[start[i*A + a] : start[i*A + a + 1]]``
+    """
+    n, n_actions, _ = peak.shape
     peak = np.where((peak > model.arrays.step_limit).any(axis=2, keepdims=True), np.inf, peak)  # a step too costly
-    start, follower = followers(model, classes)
     slowest = float(model.cost_discount.max(initial=0.0))
     share = np.where(
         np.isinf(peak).any(axis=2), np.inf, (np.where(np.isinf(peak), 0.0, peak) / share_of(model)).sum(axis=2)
@@ -61,7 +74,7 @@ def class_plan(model: CPOMDP) -> ClassPlan:
     first = np.concatenate([[0], np.cumsum(degree)])
     edges = np.repeat(start[pairs] - first[:-1], degree) + np.arange(first[-1])
     chosen = np.ascontiguousarray(peak[np.arange(n), action])[:, None]  # [n, 1, K]
-    return ClassPlan(classes.class_of, action, sure_costs(chosen, first, follower[edges], model.cost_discount)[:, 0])
+    return action, sure_costs(chosen, first, follower[edges], model.cost_discount)[:, 0]
 
 
 def share_of(model: CPOMDP) -> FloatArray:

@@ -8,8 +8,8 @@ It may be followed from every belief b over its domain with ``w ≤ d`` left, an
 Theorem 4). A *belief node* is met from the start at one belief b alone, and may use the cost that is expected there:
 ``v ≤ R(b, a) + γ Σ_o p(o) v_o``, ``w ≥ C(b, a) + γ max_o w_o``. Belief nodes form no cycle, and plans lead to plans.
 
-A *guide* is a vector and an action without a promise: its sure cost is infinite, and nothing follows it. Where the best
-guide's action leaves enough for some plan whatever is observed, it is taken in place of the plan's.
+A *guide* is a vector and an action without a promise: its sure cost is infinite, and nothing follows it. The policy
+takes the action of the best guide after which, whatever is observed, some plan can still be paid for.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class PlanSetPolicy:
     wherever it is changed (Theorem 6). It earns at least what the start promises. All this holds if the numbers
     are what they should be, which `verify` checks and the policy itself does not.
 
-    With guides, the action at (b, d) is that of the guide with the largest α·b, if after every observation some plan
-    has ``w ≤ d'`` at the new belief; else it is that of the best plan with ``w ≤ d``. The budget is kept all the same,
-    as there always is a plan to change to (Theorem 26). What the start promises is then what the plans alone earn.
+    With guides, the action at (b, d) is that of the guide with the largest α·b among those after which some plan has
+    ``w ≤ d'``, whatever is observed. If there is none, it is that of the best plan with ``w ≤ d``. The budget is kept
+    all the same, as there always is a plan to change to (Theorem 26). The start promises what the plans alone earn.
 
     The budget is that of `model`. From a start that costs more than that, the best plan within it is taken at once.
 
@@ -139,6 +139,21 @@ class PlanSetPolicy:
             self.domain,
             self.domain_start,
             self.domain_states,
+            self.values_start,
+            self.values,
+            self.start,
+        )
+
+    def with_states(self, model: CPOMDP, state: IntArray) -> PlanSetPolicy:
+        """The same plans for a model whose state ``state[i]`` is state i; it increases within each domain."""
+        return PlanSetPolicy(
+            model,
+            self.actions,
+            self.successors,
+            self.sure_cost,
+            self.domain,
+            self.domain_start,
+            state[self.domain_states],
             self.values_start,
             self.values,
             self.start,
@@ -282,7 +297,9 @@ class PlanSetPolicy:
     @cached_property
     def _scratch(self) -> kernels.PlanScratch:
         model = self.model
-        return kernels.plan_scratch(self.actions.size, model.n_states, model.n_observations, model.n_costs)
+        return kernels.plan_scratch(
+            self.actions.size, model.n_states, model.n_actions, model.n_observations, model.n_costs
+        )
 
     @cached_property
     def _initial(self) -> PlanSetState:

@@ -1,13 +1,15 @@
 """The loop around searches: slices of time, turns where there are several, bounds on record, and what ends it.
 
 An *engine* is a search that advances slice by slice and has bounds at any time. The least upper bound of all engines
-counts, and the greatest lower one. Engines take turns; one that is behind on both sides twice in a row is dropped, so
-that a wrong guess about the model costs a tenth of the time and never the answer. An engine is set up when its first
-turn comes: a model that the first one solves at once never waits for the others.
+counts, and the greatest lower one. Engines take turns; one that is behind on both sides after two turns in a row is
+dropped, so that a wrong guess about the model costs a fifth of the time and never the answer. An engine is set up when
+its first turn comes: a model that the first one solves at once never waits for the others. A *relaxation* is an engine
+that bounds the optimum from above alone; when only relaxations are left, the search is over.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,9 +19,11 @@ from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
-_TURN = 0.05  # share of the time limit that a turn takes,
+_TURN, _RELAXED_TURN = 0.1, 0.04  # share of the time limit that a turn of a search takes, and of a relaxation,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
-_BEHIND = 2  # comparisons in a row after which an engine that is behind on both sides is dropped
+_BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
+_FAR = 0.25  # of the gap by which a relaxation is far behind
+_FOR_RELAXATIONS = 0.3  # share of the memory
 
 
 class Engine(Protocol):
@@ -61,8 +65,9 @@ class _Turn:
     """An engine in the race."""
 
     make: Callable[[], Engine]
+    is_relaxation: bool
     engine: Engine | None = None
-    behind: int = 0  # comparisons in a row that it lost
+    behind: int = 0  # turns in a row after which it was behind
     ended: str | None = None  # what ended it
 
 
@@ -73,12 +78,20 @@ class Driver:
     ----------
     makers : set up the engines, in the order of their first turns
     trace : bounds that are known before; the driver adds to it
+    relaxations : set up the relaxations, which take their first turns after the first engine's
     """
 
-    def __init__(self, makers: Sequence[Callable[[], Engine]], effort: Effort, trace: list[TracePoint]) -> None:
+    def __init__(
+        self,
+        makers: Sequence[Callable[[], Engine]],
+        effort: Effort,
+        trace: list[TracePoint],
+        relaxations: Sequence[Callable[[], Engine]] = (),
+    ) -> None:
         self._effort, self._clock, self.trace = effort, effort.clock, trace
-        self._turns = [_Turn(make) for make in makers]
-        self._at = 0
+        self._turns = [_Turn(make, False) for make in makers]
+        self._turns[1:1] = [_Turn(make, True) for make in relaxations]
+        self._racing = deque(self._turns)  # the one whose turn it is first
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
         self._work = _WORK
 
@@ -89,7 +102,7 @@ class Driver:
 
     def add(self, make: Callable[[], Engine]) -> None:
         """Set up one more engine, if time and memory allow it."""
-        turn = _Turn(make)
+        turn = _Turn(make, False)
         self._turns.append(turn)
         with suppress(TimeUpError, MemoryError):
             turn.engine = self._set_up(turn)
@@ -109,21 +122,20 @@ class Driver:
 
     def _run(self, share: float) -> str:
         while not (self.trace and self.trace[-1].upper - self.trace[-1].lower <= self._effort.epsilon):
-            running = [turn for turn in self._turns if turn.ended is None]
             if any(turn.engine is not None and turn.engine.upper == -float("inf") for turn in self._turns):
                 return INFEASIBLE
-            if not running:
+            if all(turn.is_relaxation for turn in self._racing):
                 return self._last_status()
             if self.trace and self._clock.share_used(share):
                 return TIME_LIMIT
-            self._advance(running[self._at % len(running)], len(running) > 1)
+            self._advance(self._racing[0])
         return OPTIMAL
 
     def _last_status(self) -> str:
         """The status of a search in which every engine has ended: the first one's counts for most."""
-        return next(turn.ended for turn in self._turns if turn.ended is not None)
+        return next(turn.ended for turn in self._turns if turn.ended is not None and not turn.is_relaxation)
 
-    def _advance(self, turn: _Turn, is_shared: bool) -> None:
+    def _advance(self, turn: _Turn) -> None:
         """One slice of an engine's turn, or its set-up."""
         try:
             if turn.engine is None:
@@ -140,9 +152,12 @@ class Driver:
                 raise
             turn.ended = TIME_LIMIT
         self._note()
-        if turn.ended is not None or (is_shared and self._is_over(turn)):
-            self._until, self._at = None, self._at + (turn.ended is None)
-            self._compare()
+        if turn.ended is not None or (len(self._racing) > 1 and self._is_over(turn)):
+            self._until = None
+            self._compare(turn)
+            self._racing.popleft()
+            if turn.ended is None:
+                self._racing.append(turn)
             self._limit_memory()
 
     def _set_up(self, turn: _Turn) -> Engine:
@@ -159,31 +174,41 @@ class Driver:
         limit = self._clock.time_limit
         now = turn.engine.work if limit is None else self._clock.elapsed
         if self._until is None:
-            self._until = now + (self._work if limit is None else _TURN * limit)
+            share = _RELAXED_TURN if turn.is_relaxation else _TURN
+            self._until = now + (self._work if limit is None else share * limit)
         over = now >= self._until
         if over and limit is None:
             self._work *= 2
         return over
 
-    def _compare(self) -> None:
-        """Drop engines that were behind on both sides for the last comparisons."""
-        racing = [turn for turn in self._turns if turn.ended is None]
-        if any(turn.engine is None for turn in racing):
-            return
-        for turn in racing:
-            ahead = any(_is_behind(turn.engine, other.engine) for other in racing if other is not turn)
-            turn.behind = turn.behind + 1 if ahead else 0
-        for turn in racing:
-            if turn.behind >= _BEHIND * len(racing):
-                turn.ended, turn.engine = TIME_LIMIT, None
+    def _compare(self, turn: _Turn) -> None:
+        """Drop the engine whose turn is over if others were ahead of it on both sides for some turns.
+
+        A relaxation that is far behind has had its only turn.
+        """
+        is_behind = any(_is_behind(turn.engine, other.engine) for other in self._turns if other is not turn)
+        turn.behind = turn.behind + 1 if is_behind else 0
+        is_far = (
+            turn.is_relaxation
+            and turn.engine is not None
+            and turn.engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
+        )
+        if turn.ended is None and (turn.behind >= _BEHIND or is_far):
+            turn.ended, turn.engine = TIME_LIMIT, None
 
     def _limit_memory(self) -> None:
-        """Share the memory that ended engines leave among those that are in the race."""
+        """Share the memory that ended engines leave among those in the race; relaxations have a smaller part."""
         ended = [turn.engine for turn in self._turns if turn.ended is not None and turn.engine is not None]
-        racing = [turn.engine for turn in self._turns if turn.ended is None and turn.engine is not None]
         left = self._effort.memory_limit - sum(engine.memory for engine in ended)
-        for engine in racing:
-            engine.limit_memory(left / len(racing))
+        searches, relaxations = (
+            [turn.engine for turn in self._racing if turn.engine is not None and turn.is_relaxation == kind]
+            for kind in (False, True)
+        )
+        for_relaxations = _FOR_RELAXATIONS if relaxations else 0.0
+        for engine in searches:
+            engine.limit_memory((1 - for_relaxations) * left / len(searches))
+        for engine in relaxations:
+            engine.limit_memory(for_relaxations * left / len(relaxations))
 
     def _note(self) -> None:
         """Put the bounds on record; those that held before still do."""

@@ -49,6 +49,7 @@ from .checks import LARGEST_OF_PROGRAMS, check_budgets, check_common, check_tota
 from .clock import Clock
 from .early import answers_early, finishing
 from .result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from .route import OBJECTIVE_MOVES, choose_route
 
 VARIANTS = ("derived", "paper")
 _ROUNDS_OF = {"derived": 1000, "paper": 100}
@@ -318,4 +319,5 @@ class Game:
             sure_cost=np.max([graph_search.totals(int(plan))[2] for plan in used], axis=0),
             suffices=mixture.cost if status == INFEASIBLE else None,
             needed=self.needed if status == INFEASIBLE else None,
+            route=str(choose_route(graph_search.model, needs=OBJECTIVE_MOVES)),
         )

@@ -25,6 +25,7 @@ from ..model import CPOMDP
 from ..model.classes import observability_classes
 
 POINT_BASED, BELIEF_GRAPH = "point-based search", "belief-graph search"
+OBJECTIVE_MOVES = "the objective moves from one multiplier to the next"
 _LARGE = 5000  # states from which on a second search would take too long to set up
 _FEW_DIMENSIONS = 16  # states of a class up to which rays between beliefs may do
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from ..model import CPOMDP, beliefs
 from ..model.classes import observability_classes
+from ..model.supports import reachable_supports
 
 
 def smallest_model() -> CPOMDP:
@@ -31,6 +32,7 @@ def load_model_kernels() -> None:
     """Classes of states and beliefs, which set-ups begin with; whatever kernel is the first takes numba a second."""
     model = smallest_model()
     observability_classes(model)
+    reachable_supports(model, 1)
     beliefs.observation_probabilities(model, model.initial_belief, 0)
     for branch in beliefs.branches(model, model.initial_belief, 0):
         beliefs.update(model, branch.belief, 0, branch.observation)

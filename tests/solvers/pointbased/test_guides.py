@@ -22,6 +22,13 @@ def searched(model: rc.CPOMDP, work: int) -> PointBasedSearch:
     return search
 
 
+def free(model: rc.CPOMDP, work: int) -> PointBasedSearch:
+    """A search without a budget."""
+    search = PointBasedSearch(model, Objective(1.0, np.zeros(model.n_costs)))
+    search.search(1e-6, work)
+    return search
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_guided_plans_keep_the_budget(seed: int) -> None:
     model = random_case(seed).model
@@ -31,7 +38,7 @@ def test_guided_plans_keep_the_budget(seed: int) -> None:
     if search.best_candidate == NONE:
         pytest.skip("nothing that keeps the budget was found")
     plans = plan_set(search, search.best_candidate, everywhere=True)
-    for _, policy in guided_plan_sets(search, plans, None, 0.05, seed):
+    for _, policy in guided_plan_sets(plans, [free(model, 20_000)], np.ones(model.n_costs), 0.05, seed):
         assert rc.verify(model, policy, {"lower": search.lower}).verified
         assert rc.simulate(model, policy, 100, 30, seed=seed).violation_rate.mean == 0
 
@@ -42,5 +49,6 @@ def test_guides_earn_more_where_hidden_costs_differ() -> None:
     plain = plan_set(search, search.best_candidate)
     plans = plan_set(search, search.best_candidate, everywhere=True)
     earned = rc.simulate(model, plain, 400, 80).reward
-    guided = [rc.simulate(model, policy, 400, 80).reward for _, policy in guided_plan_sets(search, plans, None, 4.0, 0)]
+    candidates = guided_plan_sets(plans, [free(model, 20_000_000)], np.array([0.3]), 4.0, 0)
+    guided = [rc.simulate(model, policy, 400, 80).reward for _, policy in candidates]
     assert max(r.mean for r in guided) > earned.mean + 2 * earned.se

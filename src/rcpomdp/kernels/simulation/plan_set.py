@@ -54,10 +54,12 @@ class PlanScratch(NamedTuple):
     probs: FloatArray  # [S]
     chance: FloatArray  # [O]
     left: FloatArray  # [K]
+    guide: IntArray  # [A] the best guide of each action,
+    guided: FloatArray  # [A] and its value
 
 
 @kernel
-def plan_scratch(n: int, n_states: int, n_observations: int, n_costs: int) -> PlanScratch:
+def plan_scratch(n: int, n_states: int, n_actions: int, n_observations: int, n_costs: int) -> PlanScratch:
     """Working memory for n nodes."""
     return PlanScratch(
         np.empty(n),
@@ -68,6 +70,8 @@ def plan_scratch(n: int, n_states: int, n_observations: int, n_costs: int) -> Pl
         np.empty(n_states),
         np.empty(n_observations),
         np.empty(n_costs),
+        np.empty(n_actions, dtype=np.int64),
+        np.empty(n_actions),
     )
 
 
@@ -175,9 +179,9 @@ def best_node(
 
 
 @inner
-def _best_guide(p: PlanArrays, states: IndexArray, probs: FloatArray, w: PlanScratch) -> int:
-    """The guide with the largest ``α·b``, NONE if none covers the belief."""
-    node, value = NONE, -np.inf
+def _find_guides(p: PlanArrays, action: IntArray, states: IndexArray, probs: FloatArray, w: PlanScratch) -> None:
+    """Write the guide of each action with the largest ``α·b`` into ``w.guide [A]``; NONE if none covers the belief."""
+    w.guide[:] = NONE
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
         first, last = p.guides[domain] - p.group[domain], p.group[domain + 1] - p.group[domain]
@@ -185,9 +189,10 @@ def _best_guide(p: PlanArrays, states: IndexArray, probs: FloatArray, w: PlanScr
             continue
         _fill_scores(p, domain, first, last, states.size, probs, w)
         for j in range(first, last):
-            if w.score[j] > value:
-                node, value = p.group[domain] + j, w.score[j]
-    return int(node)
+            node = p.group[domain] + j
+            a = action[node]
+            if w.guide[a] == NONE or w.score[j] > w.guided[a]:
+                w.guide[a], w.guided[a] = node, w.score[j]
 
 
 @inner
@@ -250,11 +255,19 @@ def follow(
 ) -> int:
     """The node to go on with at a belief, where ``node`` is at hand whatever it costs, or NONE is.
 
-    That is the best guide if its action leaves enough for a plan, else the plan that promises most of those within the
-    budget, else ``node``.
+    That is the best guide of those whose action leaves enough for a plan; without guides, or if none leaves enough, the
+    plan that promises most of those within the budget, else ``node``.
     """
-    guide = _best_guide(p, states, probs, w)
-    if guide != NONE and _leaves_enough(m, p, action[guide], left, states, probs, w):
-        return guide
+    _find_guides(p, action, states, probs, w)
+    while True:
+        guide = NONE
+        for a in range(w.guide.size):
+            if w.guide[a] != NONE and (guide == NONE or w.guided[a] > w.guided[guide]):
+                guide = a
+        if guide == NONE:
+            break
+        if _leaves_enough(m, p, guide, left, states, probs, w):
+            return int(w.guide[guide])
+        w.guide[guide] = NONE
     value = node_value(p, node, states, probs, w.place) if node != NONE else -np.inf
     return int(best_node(p, node, value, left, states, probs, w))

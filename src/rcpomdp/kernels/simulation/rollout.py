@@ -241,7 +241,9 @@ def run_batch(
     left = np.empty(n_costs if planned else 0)
     paid, cost_weight = np.empty(n_costs), np.empty(n_costs)  # C(b, a) and β^t
     score = np.empty(program.size.max() if program.kind == ALPHA else 0)
-    scratch = _plan_scratch(program.action.size if planned else 0, n_states, program.successor.shape[1], left.size)
+    scratch = _plan_scratch(
+        program.action.size if planned else 0, n_states, n_actions, program.successor.shape[1], left.size
+    )
     for i in range(runs.size):
         run = runs[i]
         node = memory[i]

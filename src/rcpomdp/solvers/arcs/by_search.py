@@ -1,38 +1,49 @@
 """ARCS by search: engines that take turns, then the best policy that they know.
 
 Half of a time limit is never worth a wrong choice of engine, so that where `solvers.route` leaves a doubt two of them
-take turns; the better bound of each side counts. A share of the time is kept for choosing a policy by simulation, and
-goes back to the search where there is nothing to choose from.
+take turns; the better bound of each side counts. Relaxations take turns with them: whatever bounds the optimum from
+above counts, too. A share of the time is kept for choosing a policy by simulation, and goes back to the search where
+there is nothing to choose from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..._types import FloatArray
+from ...bounds.blind import blind_vectors
+from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
+from ...model.classes import observability_classes
+from ...policies import ControllerPolicy
+from ..clock import SETUP
 from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
 from ..pointbased.best_policy import BestPolicy, best_guided, plans_alone
 from ..pointbased.engine import PointBasedEngine
-from ..pointbased.policy import candidate_controller
+from ..pointbased.policy import candidate_controller, plan_set
 from ..pointbased.switches import PointBasedSwitches
 from ..policy_value import with_expected_costs
-from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result, TracePoint
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
-from .expectation import ExpectationEngine
+from .known_supports import told_of_states, with_known_supports, without_known_supports
 from .outcome import outcome
+from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
+_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.08  # share of the time for choosing a policy; if costs are alike in a class
+_SPLIT_SETUP = 0.15  # share of the time for informed bounds where states are split: others hold, too
+_LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _TINY = 1e-100  # a budget that stands for none where shares of it are compared
-_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.25, 0.1  # share of the time for choosing a policy; if costs are alike within a class
+_NOTHING = 1e-6  # of what can be spent at all
 
 _E = TypeVar("_E", bound=Engine)
 
@@ -52,91 +63,223 @@ def by_search(
 
     `known_infeasible`: it is known that no policy keeps the budget, and only the least budget is asked for.
     """
-    makers: dict[str, Callable[[], Engine]] = {
-        POINT_BASED: lambda: PointBasedEngine(model, effort, point_based),
-        BELIEF_GRAPH: lambda: BeliefGraphEngine(model, effort, switches, known_infeasible),
-    }
-    engines = [makers[name] for name in route.engines]
-    if effort.clock.time_limit is not None and not effort.proves and switches is None and not known_infeasible:
-        engines.insert(1, lambda: ExpectationEngine(model, effort))
-    driver = Driver(engines, effort, [] if found is None else list(found.trace))
-    chosen: BestPolicy | None = None
-    status = driver.run(1 - _TO_CHOOSE if POINT_BASED in route.engines else 1.0)
+    is_plain = effort.proves or switches is not None or act_time is not None or known_infeasible
+    race = _Race(model, effort, route, found, is_plain)
+    race.start(
+        lambda split: PointBasedEngine(split, effort, point_based, SETUP if split is model else _SPLIT_SETUP),
+        lambda split: BeliefGraphEngine(split, effort, switches, known_infeasible),
+    )
+    status = race.run()
     try:
-        status, chosen = _chosen(driver, effort, status)
+        status = race.choose(status)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except MemoryError:
         status = MEMORY_LIMIT
     with finishing(effort.clock):
-        if status == INFEASIBLE and BELIEF_GRAPH in route.engines and _of_kind(driver, BeliefGraphEngine) is None:
-            driver.add(lambda: BeliefGraphEngine(model, effort, known_infeasible=True))  # it finds the least budget
-        result = _result(driver, status, chosen, effort, found)
+        if status == INFEASIBLE and BELIEF_GRAPH in route.engines:
+            race.ask_for_least_budget()
+        result = race.result(status)
         if act_time is None or not result.admissible:
             return result
         # The expected costs are those of the plan that it follows if it finds nothing better.
         result = with_expected_costs(result, model, effort.clock, effort.seed)
-        engine = _of_kind(driver, BeliefGraphEngine)
+        engine = race.engine(BeliefGraphEngine)
         assert engine is not None
         return replace(result, policy=engine.acting(act_time))
 
 
-def _chosen(driver: Driver, effort: Effort, status: str) -> tuple[str, BestPolicy | None]:
-    """Search on in the time for choosing a policy where there is no choice, then choose; the status, and the choice."""
-    clock, engine = effort.clock, _of_kind(driver, PointBasedEngine)
-    ended = status in (OPTIMAL, INFEASIBLE, INTERRUPTED)
-    if not ended and engine is not None and not engine.search.parts.space.varies:
-        status = driver.run(1 - _TO_CHOOSE_ALIKE)
-        engine = _of_kind(driver, PointBasedEngine)
-    if not ended and (engine is None or not engine.is_admissible):
-        status = driver.run()
-    engine = _of_kind(driver, PointBasedEngine)
-    if engine is None or not engine.is_admissible or not engine.search.limited.any():
-        return status, None
-    if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
-        return status, None
-    seconds = clock.left if clock.left is not None else clock.elapsed * _TO_CHOOSE / (1 - _TO_CHOOSE)
-    return status, best_guided(engine.search, _dual(driver), seconds, effort.seed)
+class _Race:
+    """The engines of one solve.
+
+    Engines that look for a policy search the model with known supports, if there is one (`arcs.known_supports`).
+    Relaxations take the model as it is.
+    """
+
+    def __init__(self, model: CPOMDP, effort: Effort, route: Route, found: Result | None, is_plain: bool) -> None:
+        self._model, self._effort, self._route, self._found = model, effort, route, found
+        self._is_plain = is_plain
+        self._split, self._supports = (model, None) if is_plain else with_known_supports(model)
+        self._relaxations = Relaxations(model, effort)
+        self._chosen: BestPolicy | None = None
+
+    @property
+    def _to_choose(self) -> float:
+        """The share of the time for choosing a policy."""
+        if POINT_BASED not in self._route.engines:
+            return 0.0
+        return _TO_CHOOSE if costs_vary(self._split) else _TO_CHOOSE_ALIKE
+
+    def start(self, point_based: Callable[[CPOMDP], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
+        """Put the engines at the start."""
+        makers = {POINT_BASED: point_based, BELIEF_GRAPH: belief_graph}
+        self._driver = Driver(
+            [partial(makers[name], self._split) for name in self._route.engines],
+            self._effort,
+            [] if self._found is None else list(self._found.trace),
+            [] if self._is_plain else self._relaxations.makers(POINT_BASED in self._route.engines),
+        )
+
+    def engine(self, kind: type[_E]) -> _E | None:
+        """The engine of a kind, if it was set up and not dropped."""
+        return next((engine for engine in self._driver.engines if isinstance(engine, kind)), None)
+
+    def run(self) -> str:
+        """Search, but for the time that choosing a policy takes; return what ended it."""
+        return self._driver.run(1 - self._to_choose)
+
+    def choose(self, status: str) -> str:
+        """Choose a policy; where there is no choice, search on in the time for that. Return what ended it."""
+        clock = self._effort.clock
+        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED):
+            return status
+        engine = self.engine(PointBasedEngine)
+        if engine is None or not engine.is_admissible:
+            status = self._driver.run()
+            engine = self.engine(PointBasedEngine)
+        if engine is None or not engine.is_admissible or not engine.search.limited.any():
+            return status
+        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
+            return status
+        seconds = clock.left if clock.left is not None else clock.elapsed * self._to_choose / (1 - self._to_choose)
+        plans = plan_set(engine.search, engine.search.best_candidate, everywhere=True)
+        self._chosen = best_guided(
+            told_of_states(plans, self._model, self._supports),
+            [each.search for each in self._relaxations.searches],
+            self._relaxations.multipliers,
+            seconds,
+            self._effort.seed,
+        )
+        return status
+
+    def ask_for_least_budget(self) -> None:
+        """Let a belief-graph search find the least budget."""
+        if self.engine(BeliefGraphEngine) is None:
+            self._driver.add(lambda: BeliefGraphEngine(self._split, self._effort, known_infeasible=True))
+
+    def result(self, status: str) -> Result:
+        """The best policy of all engines, with the best bounds of each side."""
+        trace, found = self._driver.trace, self._found
+        trace.append(trace[-1]._replace(seconds=self._effort.clock.seconds))
+        graph, points = self.engine(BeliefGraphEngine), self.engine(PointBasedEngine)
+        promised = [] if found is None else [(found.lower, found)]
+        if graph is not None:
+            told = without_known_supports(graph.result(status, trace), self._model, self._supports)
+            promised.append((graph.lower, told))
+        if points is not None:
+            promised.append((points.lower, self._of_points(points, status)))
+        promise, best = max(promised, key=lambda each: _rank(each[0], each[1], self._model.budget))
+        for lower, other in promised:
+            if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
+                promise, best = lower, other
+        at_least = trace[-1].lower
+        proves = min((engine for engine in (graph, points) if engine is not None), key=lambda engine: engine.upper)
+        needed = [each.needed for _, each in promised if each.needed is not None]
+        return replace(
+            best,
+            status=status,
+            lower=at_least,
+            upper=trace[-1].upper,
+            promise=promise if best.admissible and promise < at_least else None,
+            trace=trace,
+            seconds=trace[-1].seconds,
+            needed=None if best.needed is None else np.max(needed, axis=0),
+            route=f"{self._route}{'' if self._supports is None else '; states are split by the supports of beliefs'}",
+            evidence=proves.search,
+        )
+
+    def _of_points(self, engine: PointBasedEngine, status: str) -> Result:
+        """The policy of a point-based search.
+
+        If its plans alone are optimal, or may break the budget, it is the best candidate's graph of plans, which has
+        exact totals. Else it changes plans wherever the remaining budget allows a better one, and simulated runs tell
+        its value.
+        """
+        search, trace, effort = engine.search, self._driver.trace, self._effort
+        admissible = engine.is_admissible
+        candidate = search.best_candidate if admissible else search.thriftiest_candidate
+        more: dict[str, Any] = {}
+        if status == OPTIMAL or not admissible:
+            reward, cost = search.totals(candidate)
+            sure_cost = search.parts.candidates.sure[candidate].copy()
+            followed = candidate_controller(search, candidate)
+            more["policy"] = ControllerPolicy(self._model, followed.actions, followed.successors, start=followed.start)
+        else:
+            chosen = self._chosen
+            if chosen is None:
+                plans = told_of_states(plan_set(search, candidate), self._model, self._supports)
+                chosen = plans_alone(plans, effort.clock.afterwards(), effort.seed)
+            # It may change plans as long as the budget allows, so the budget is what no history exceeds.
+            sure_cost = np.minimum(self._model.budget, self._model.most_spent)
+            reward = min(max(chosen.value.reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
+            cost = np.minimum(chosen.value.cost, sure_cost)
+            more |= {"policy": chosen.policy, "candidates": chosen.candidates}
+            more |= {"standard_error": chosen.value.error, "runs": chosen.value.runs}
+        return outcome(
+            status,
+            trace,
+            effort.clock.setup_seconds,
+            effort.seed,
+            reward=reward,
+            cost=cost,
+            sure_cost=sure_cost,
+            admissible=admissible,
+            needed=search.needed,
+            visits=int(search.parts.counts["visits"][0]),
+            **more,
+        )
 
 
-def _dual(driver: Driver) -> FloatArray | None:
-    engine = _of_kind(driver, ExpectationEngine)
-    return None if engine is None else engine.multipliers
+class Relaxations:
+    """The relaxations of a solve; searches at multipliers are kept for guides, whether or not their bounds count."""
+
+    def __init__(self, model: CPOMDP, effort: Effort) -> None:
+        self._model, self._effort = model, effort
+        self._expectation = ExpectationEngine(model, effort)
+        self.searches: list[MultiplierEngine] = []
+
+    def makers(self, has_guides: bool) -> list[Callable[[], Engine]]:
+        """Return what sets them up, in the order of their turns."""
+        made: list[Callable[[], Engine]] = [
+            lambda: RemainingEngine(self._model, self._effort),
+            lambda: self._expectation,
+        ]
+        if has_guides:
+            made += [lambda: self._search(np.zeros(self._model.n_costs)), lambda: self._search(self.multipliers)]
+        return made
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """Multipliers [K] at which the budgets are about worth their price.
+
+        Where budgets in expectation say little, a share of what can be gained at all takes their place.
+        """
+        model, found = self._model, self._expectation.multipliers
+        limited = np.isfinite(model.budget) & model.cost.any(axis=(1, 2))
+        unit = np.maximum(model.budget, _NOTHING * model.most_spent)
+        least = np.zeros(model.n_costs)
+        least[limited] = _LEAST_PRICE * self._gain / unit[limited]
+        return least if found is None else np.maximum(found, least)
+
+    @cached_property
+    def _gain(self) -> float:
+        """By how much the optimum may exceed the best action for ever."""
+        b0 = self._model.initial_belief
+        known = min((engine.upper for engine in (self._expectation, *self.searches)), default=np.inf)
+        if not np.isfinite(known):
+            known = float((b0 @ mdp_q_values(self._model)).max())
+        return max(known - float((blind_vectors(self._model, self._model.reward[None])[:, 0] @ b0).max()), 0.0)
+
+    def _search(self, multipliers: FloatArray) -> MultiplierEngine:
+        self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
+        return self.searches[-1]
 
 
-def _of_kind(driver: Driver, kind: type[_E]) -> _E | None:
-    return next((engine for engine in driver.engines if isinstance(engine, kind)), None)
-
-
-def _result(driver: Driver, status: str, chosen: BestPolicy | None, effort: Effort, found: Result | None) -> Result:
-    """The best policy of all engines, with the best bounds of each side."""
-    trace = driver.trace
-    trace.append(trace[-1]._replace(seconds=effort.clock.seconds))
-    graph, points = _of_kind(driver, BeliefGraphEngine), _of_kind(driver, PointBasedEngine)
-    promised = [] if found is None else [(found.lower, found)]
-    if graph is not None:
-        promised.append((graph.lower, graph.result(status, trace)))
-    if points is not None:
-        promised.append((points.lower, _of_points(points, status, trace, chosen, effort)))
-    proves = min((engine for engine in (points, graph) if engine is not None), key=lambda engine: engine.upper)
-    budget = proves.search.model.budget
-    promise, best = max(promised, key=lambda each: _rank(each[0], each[1], budget))
-    for lower, other in promised:
-        if other.admissible and other.reward - _DOUBT * _error(other) > best.reward:
-            promise, best = lower, other
-    at_least = trace[-1].lower
-    needed = [each.needed for _, each in promised if each.needed is not None]
-    return replace(
-        best,
-        status=status,
-        lower=at_least,
-        upper=trace[-1].upper,
-        promise=promise if best.admissible and promise < at_least else None,
-        trace=trace,
-        seconds=trace[-1].seconds,
-        needed=None if best.needed is None else np.max(needed, axis=0),
-        evidence=proves.search,
-    )
+def costs_vary(model: CPOMDP) -> bool:
+    """True if some limited cost differs within an observability class that can be reached."""
+    classes, cost = observability_classes(model), model.cost[np.isfinite(model.budget)]
+    least, most = (f.reduceat(cost[:, classes.order], classes.start[:-1], axis=1) for f in (np.minimum, np.maximum))
+    return bool((least != most)[:, classes.reachable].any())
 
 
 def _rank(promise: float, result: Result, budget: FloatArray) -> tuple[bool, float, float, int]:
@@ -150,43 +293,3 @@ def _rank(promise: float, result: Result, budget: FloatArray) -> tuple[bool, flo
 
 def _error(result: Result) -> float:
     return 0.0 if result.standard_error is None else float(result.standard_error[0])
-
-
-def _of_points(
-    engine: PointBasedEngine, status: str, trace: list[TracePoint], chosen: BestPolicy | None, effort: Effort
-) -> Result:
-    """The policy of a point-based search.
-
-    If its plans alone are optimal, or may break the budget, it is the best candidate's graph of plans, which has exact
-    totals. Else it changes plans wherever the remaining budget allows a better one, and simulated runs tell its value.
-    """
-    search = engine.search
-    model, admissible = search.model, engine.is_admissible
-    candidate = search.best_candidate if admissible else search.thriftiest_candidate
-    more: dict[str, Any] = {}
-    if status == OPTIMAL or not admissible:
-        reward, cost = search.totals(candidate)
-        sure_cost = search.parts.candidates.sure[candidate].copy()
-        more["policy"] = candidate_controller(search, candidate)
-    else:
-        if chosen is None:
-            chosen = plans_alone(search, candidate, effort.clock.afterwards(), effort.seed)
-        # It may change plans as long as the budget allows, so the budget is what no history exceeds.
-        sure_cost = np.minimum(model.budget, model.most_spent)
-        reward = min(max(chosen.value.reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
-        cost = np.minimum(chosen.value.cost, sure_cost)
-        more |= {"policy": chosen.policy, "candidates": chosen.candidates}
-        more |= {"standard_error": chosen.value.error, "runs": chosen.value.runs}
-    return outcome(
-        status,
-        trace,
-        effort.clock.setup_seconds,
-        effort.seed,
-        reward=reward,
-        cost=cost,
-        sure_cost=sure_cost,
-        admissible=admissible,
-        needed=search.needed,
-        visits=int(search.parts.counts["visits"][0]),
-        **more,
-    )

@@ -215,8 +215,7 @@ def _by_route(
         # What is needed of each cost alone is to be told of the model itself.
         if supports is not None:
             route, known_infeasible = choose_route(model, needs="nothing may be spent, and that is not enough"), True
-        result = by_search(model, effort, route, found=found, switches=switches, known_infeasible=known_infeasible)
-        return replace(result, route=str(route))
+        return by_search(model, effort, route, found=found, switches=switches, known_infeasible=known_infeasible)
     except (TimeUpError, MemoryError, KeyboardInterrupt) as error:
         if found is None:
             raise

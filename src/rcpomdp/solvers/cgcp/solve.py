@@ -41,6 +41,7 @@ from ..clock import Clock
 from ..early import answers_early, finishing
 from ..proofs.write import check_provable, with_proof
 from ..result import INFEASIBLE, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, OPTIMAL, STALLED, Result, TracePoint
+from ..route import OBJECTIVE_MOVES, choose_route
 from .master import Master, Mixture
 from .pricing import ENOUGH, SHARE_USED, Pricing, mixture_policy
 
@@ -139,6 +140,12 @@ class ColumnGeneration:
     def gap(self) -> float:
         """Upper minus lower bound on the optimum."""
         return self.pricing.upper - self.pricing.lower
+
+    def go_on(self, clock: Clock) -> None:
+        """Run on another clock from now on, and from the best multipliers that are known."""
+        self.clock = self.pricing.clock = clock
+        if self.pricing.best_multipliers is not None:
+            self._start = self.pricing.best_multipliers
 
     def run(self, iterations: int) -> str:
         """Generate columns; return what ended it."""
@@ -256,4 +263,5 @@ class ColumnGeneration:
             sure_cost=np.max([graph_search.totals(self.plans[i])[2] for i in used], axis=0),
             suffices=None if feasible else mixture.cost,
             needed=None if feasible else self.needed,
+            route=str(choose_route(graph_search.model, needs=OBJECTIVE_MOVES)),
         )

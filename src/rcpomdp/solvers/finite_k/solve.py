@@ -26,6 +26,7 @@ from ..cgcp.solve import cgcp
 from ..clock import Clock
 from ..early import finishing
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
+from ..route import OBJECTIVE_MOVES, choose_route
 from ..warmup import load_model_kernels
 from .extraction import Extraction
 from .prices import Prices
@@ -183,6 +184,7 @@ class _Search:
             k=tree.k,
             suffices=None if known else sure.copy(),
             needed=None if known else needed,
+            route=str(choose_route(model, needs=OBJECTIVE_MOVES)),
         )
 
     def _thriftiest(self) -> tuple[ControllerPolicy, float, FloatArray, FloatArray]:

@@ -1,12 +1,13 @@
 """The policy that a point-based search ends with: its plans, guided by whatever earns most in simulated runs.
 
 Plans say what can be paid, guides where to go (`solvers.pointbased.guides`). Every candidate keeps the budget in every
-history, whatever its guides are (docs/theory.md, Theorem 26), so that simulation may choose among them. A first look of
-few runs leaves the best three; more runs choose among these and the plans alone.
+history, whatever its guides are (docs/theory.md, Theorem 26), so that simulation may choose among them.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +18,11 @@ from ..clock import Clock
 from ..policy_value import Worth, simulated_worth, worth
 from ..result import CandidateValue
 from .guides import guided_plan_sets
-from .policy import plan_set
 from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
-_LOOK_RUNS, _LOOK = 100, 0.02  # runs of a first look at a candidate, and the share of the time for it at most
-_FINAL, _FINAL_RUNS, _FINAL_SHARE = 3, 1000, 0.06  # candidates that get more runs, how many, and the share for each
-_SEARCHES = 0.5  # share of the time in which guides are searched for
+_LAST = 3  # candidates in the last round of simulated runs
+_ROUNDS, _MOST_RUNS = 0.7, 1000  # share of the time for all rounds, and runs of a candidate in one of them
 
 
 class BestPolicy(NamedTuple):
@@ -34,41 +33,57 @@ class BestPolicy(NamedTuple):
     candidates: tuple[CandidateValue, ...] = ()  # the policy first
 
 
-def plans_alone(search: PointBasedSearch, candidate: int, clock: Clock, seed: int) -> BestPolicy:
-    """The plans that a candidate rests on, and their value: by simulated runs, or exactly under a horizon."""
-    model, policy = search.model, plan_set(search, candidate)
+def plans_alone(plans: PlanSetPolicy, clock: Clock, seed: int) -> BestPolicy:
+    """A plan set and its value: by simulated runs, or exactly under a horizon."""
+    model = plans.model
     if model.horizon is not None:  # its beliefs come to an end
-        return BestPolicy(policy, worth(model, policy, clock, seed))
-    runs = max(_FEWEST_RUNS, _VALUES // policy.values.size)
-    return BestPolicy(policy, simulated_worth(model, policy, clock, seed, runs))
+        return BestPolicy(plans, worth(model, plans, clock, seed))
+    runs = max(_FEWEST_RUNS, _VALUES // plans.values.size)
+    return BestPolicy(plans, simulated_worth(model, plans, clock, seed, runs))
 
 
-def best_guided(search: PointBasedSearch, dual: FloatArray | None, seconds: float, seed: int) -> BestPolicy:
+def best_guided(
+    plans: PlanSetPolicy,
+    searches: Sequence[PointBasedSearch],
+    multipliers: FloatArray,
+    seconds: float,
+    seed: int,
+) -> BestPolicy:
     """The plans with the guides that earn most, or without any if none earns more by a standard error.
 
-    ``dual [K]`` are multipliers at which the budgets are worth their price, if they are known.
+    `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
+    Each round of simulated runs drops the worse half of the guides.
     """
-    plans = plan_set(search, search.best_candidate, everywhere=True)
-
-    def value(policy: PlanSetPolicy, share: float, runs: int, look: int) -> Worth:
-        return simulated_worth(search.model, policy, Clock(share * seconds), seed + look, runs, np.inf)
-
-    tried = {"plans": (plans, value(plans, _LOOK, _LOOK_RUNS, 0))}
-    for name, guided in guided_plan_sets(search, plans, dual, _SEARCHES * seconds, seed):
-        tried[name] = guided, value(guided, _LOOK, _LOOK_RUNS, 0)
-    best_first = sorted((name for name in tried if name != "plans"), key=lambda name: -tried[name][1].reward)
-    for name in ["plans", *best_first[:_FINAL]]:  # with other runs: the best of many looks better than it is
-        policy, _ = tried[name]
-        tried[name] = policy, value(policy, _FINAL_SHARE, _FINAL_RUNS, 1)
+    tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
+    values: dict[str, Worth] = {}
+    running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
+    for rounds in range(n_rounds):
+        each = _ROUNDS * seconds / n_rounds / len(running)
+        for name in running:
+            found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, _MOST_RUNS, np.inf)
+            values[name] = together(values[name], found) if name in values else found
+        best_first = sorted((name for name in running if name != "plans"), key=lambda name: -values[name].reward)
+        running = ["plans", *best_first[: max(_LAST - 1, len(running) // 2)]]
     best = "plans"
-    for name in best_first[:_FINAL]:
-        now, before = tried[name][1], tried[best][1]
-        margin = _error(now) if best == "plans" else 0.0
-        if now.reward > before.reward + margin:
+    for name in running[1:]:
+        margin = _error(values[name]) if best == "plans" else 0.0
+        if values[name].reward > values[best].reward + margin:
             best = name
-    names = sorted(tried, key=lambda name: name != best)
-    values = tuple(CandidateValue(name, tried[name][1].reward, _error(tried[name][1])) for name in names)
-    return BestPolicy(*tried[best], values)
+    best_first = sorted(values, key=lambda name: (name != best, -values[name].reward))
+    told = tuple(CandidateValue(name, values[name].reward, _error(values[name])) for name in best_first)
+    return BestPolicy(tried[best], values[best], told)
+
+
+def together(one: Worth, other: Worth) -> Worth:
+    """The value by the simulated runs of both."""
+    if one.runs is None or other.runs is None or one.error is None or other.error is None:
+        return one if one.error is None else other
+    n, m = one.runs, other.runs
+    means = [np.append(each.reward, each.cost) for each in (one, other)]
+    mean = (n * means[0] + m * means[1]) / (n + m)
+    squares = n * (n - 1) * one.error**2 + m * (m - 1) * other.error**2
+    squares += n * (means[0] - mean) ** 2 + m * (means[1] - mean) ** 2
+    return Worth(float(mean[0]), mean[1:], np.sqrt(squares / ((n + m) * (n + m - 1))), n + m)
 
 
 def _error(value: Worth) -> float:

@@ -3,14 +3,14 @@
 Where costs vary within a class, a plan pays for the worst of it at every step, and the budget seems to last for a few
 steps only. The policy really spends less, and one that never thinks of the end does better as long as it can go on. So
 plans say what can be paid, and guides where to go: vectors for ``R − λ·C``, by the fast informed bound at multipliers
-from nothing to a multiple of the dual's, and by a search at two of them. Nothing is proven of their reward: simulated
-runs choose.
+from nothing to a multiple of the dual's, and by the searches at multipliers that bound the optimum
+(`solvers.arcs.relaxations`). Nothing is proven of their reward: simulated runs choose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,68 +19,31 @@ from ..._types import FloatArray
 from ...bounds.fib import fib_vectors
 from ...kernels.pointbased.arrays import NONE
 from ...kernels.pointbased.plans import forget_idle
-from ...lp import MixingProgram
+from ...model import CPOMDP
+from ...model.classes import Classes, in_class_order, observability_classes
 from ...policies.plan_set import Guide, PlanSetPolicy
 from ...simulation.visits import nodes_met
-from ..belief_graph.search import Objective
 from ..clock import Clock
 
 if TYPE_CHECKING:
     from .search import PointBasedSearch
 
 _MOST_STEPS, _TAIL = 500, 1e-2  # of simulated runs: until what may follow is a hundredth
-_SEARCH = 0.4  # share of the time for each of the two searches; in the rest runs tell which vectors are needed
-_BELOW = 0.8  # of the dual's multipliers, for the second search
-_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)  # times the dual's multipliers, for the fast informed bound
+_NEEDED = 0.1  # share of the time in which runs tell which vectors of a search are needed
+_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)  # times the multipliers
 
 
 def guided_plan_sets(
-    search: PointBasedSearch, policy: PlanSetPolicy, dual: FloatArray | None, seconds: float, seed: int
+    plans: PlanSetPolicy, searches: Sequence[PointBasedSearch], multipliers: FloatArray, seconds: float, seed: int
 ) -> Iterator[tuple[str, PlanSetPolicy]]:
-    """The plan set with guides of each kind, by name, in so many seconds."""
-    free = _search_for(search, np.zeros(search.model.n_costs), Clock(_SEARCH * seconds))
-    yield "SARSOP", _with_guides(policy, free, Clock((0.5 - _SEARCH) * seconds), seed)
-    if dual is None or not dual.any():
-        dual = _dual(search, free)
-    for factor in _FACTORS if dual.any() else (0.0,):
-        yield f"FIB, λ = {factor:g} of the dual", policy.with_guides(_fib_guides(search, factor * dual))
-    if dual.any():
-        priced = _search_for(search, _BELOW * dual, Clock(_SEARCH * seconds))
-        name = f"SARSOP, λ = {_BELOW:g} of the dual"
-        yield name, _with_guides(policy, priced, Clock((0.5 - _SEARCH) * seconds), seed)
-
-
-def _search_for(search: PointBasedSearch, multipliers: FloatArray, clock: Clock) -> PointBasedSearch:
-    """A search for ``R − λ·C`` without a budget, for as long as the clock runs."""
-    memory, objective = max(search.memory_limit - search.memory, 0.0), Objective(1.0, multipliers)
-    found = type(search)(
-        search.model, objective, memory_limit=memory, over=lambda: clock.over, switches=search.switches
-    )
-    while not (clock.over or found.still or found.out_of_memory or found.gap <= found.slack):
-        with clock.slice() as work:
-            found.search(found.slack, work)
-    return found
-
-
-def _dual(search: PointBasedSearch, free: PointBasedSearch) -> FloatArray:
-    """Multipliers [K] at which what is known without a budget and within it have the same value."""
-    limited = search.limited
-    reward, cost, _ = free.best_totals()
-    known = [search.totals(candidate) for candidate in search.root_candidates]
-    rewards = np.array([reward, *(total for total, _ in known)])
-    costs = np.array([cost, *(spent for _, spent in known)])[:, limited]
-    budget = np.minimum(search.budget[limited], costs[0])
-    scale = np.maximum(costs.max(axis=0), budget)
-    multipliers = np.zeros(limited.size)
-    keep = scale > 0
-    if not (costs <= budget).all(axis=1).any() or not keep.any():
-        return multipliers
-    program = MixingProgram(budget[keep], scale[keep])
-    program.add(rewards, costs[:, keep])
-    found = program.solve()
-    if found is not None:
-        multipliers[np.flatnonzero(limited)[keep]] = found.multipliers
-    return multipliers
+    """The plan set with guides of each kind, by name."""
+    for search in searches:
+        name = f"SARSOP, λ × {float(search.objective.costs.any()):g}"
+        yield name, _with_guides(plans, search, Clock(_NEEDED * seconds), seed)
+    classes = observability_classes(plans.model)
+    ordered = in_class_order(plans.model, classes)
+    for factor in _FACTORS if multipliers.any() else (0.0,):
+        yield f"FIB, λ × {factor:g}", plans.with_guides(_fib_guides(ordered, classes, factor * multipliers))
 
 
 def _with_guides(policy: PlanSetPolicy, search: PointBasedSearch, clock: Clock, seed: int) -> PlanSetPolicy:
@@ -90,13 +53,12 @@ def _with_guides(policy: PlanSetPolicy, search: PointBasedSearch, clock: Clock, 
     return policy.with_guides([guide for guide, used in zip(guides, met[policy.actions.size :], strict=True) if used])
 
 
-def _fib_guides(search: PointBasedSearch, multipliers: FloatArray) -> list[Guide]:
-    """The fast informed bound of ``R − λ·C``: a vector for each class and action."""
-    model = search.ordered
-    gain = np.asarray(model.reward - np.tensordot(multipliers, model.cost, axes=1))
-    vectors = fib_vectors(model._changed(arrays=model.arrays._replace(reward=gain)))  # [A, S]
-    found, start, order = [], search.classes.start, search.classes.order
-    for cls in np.flatnonzero(search.classes.reachable).tolist():
+def _fib_guides(ordered: CPOMDP, classes: Classes, multipliers: FloatArray) -> list[Guide]:
+    """The fast informed bound of ``R − λ·C``: a vector for each class and action, of a model in class order."""
+    gain = np.asarray(ordered.reward - np.tensordot(multipliers, ordered.cost, axes=1))
+    vectors = fib_vectors(ordered._changed(arrays=ordered.arrays._replace(reward=gain)))  # [A, S]
+    found, start, order = [], classes.start, classes.order
+    for cls in np.flatnonzero(classes.reachable).tolist():
         states = order[start[cls] : start[cls + 1]]
         increasing = np.argsort(states)
         for a, vector in enumerate(vectors):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import AnyArray, FloatArray
-from ...bounds.blind import blind_sure_costs, blind_vectors
+from ...bounds.blind import blind_sure_costs, blind_vectors, class_policy_vectors
+from ...bounds.class_plan import thriftiest_plan
 from ...kernels import classes as class_kernels
 from ...kernels.plans import PLAN, Plans
 from ...kernels.pointbased import arrays as a
@@ -17,6 +18,7 @@ from ..belief_graph.storage import lengthen, memory, thriftiest, value_places
 _DEPTH = 4096  # steps of a trial at most
 _ROOM = 1024  # of anything, to begin with
 _LARGE = 1 << 28  # bytes from which on arrays grow by a quarter only
+_SAME = 1e-9  # relative difference of sure costs that counts as none
 _STEP = 64  # rows that one step may open
 _WANTED = 16  # levels that are asked for before more of them are made
 
@@ -172,31 +174,58 @@ def build_candidates(n_costs: int) -> a.Candidates:
 
 
 def build_plans(model: CPOMDP, x: a.Space, counts: AnyArray) -> Plans:
-    """The blind plans: plan c*A + a is action a for ever, from class c."""
+    """The plans that a search starts from: plan c*A + a is action a for ever, from class c.
+
+    Under a budget the plan of least sure cost among those that go by the class alone comes after them.
+    """
     sizes, n_actions = np.diff(x.start), model.n_actions
     n_classes, rows, n_costs = len(sizes), len(x.gain), model.n_costs
-    n_plans, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
+    n_blind, n_links = n_classes * n_actions, int(x.seen_ptr[-1])
     n_values = int(sizes.sum()) * n_actions * rows
     vectors = blind_vectors(model, x.gain)  # [A, rows, S]
     sure = blind_sure_costs(x.peak, x.seen_ptr, x.seen_class, model.cost_discount)  # [n_classes, A, K]
 
-    pair = np.arange(n_plans)
-    info = np.empty(n_plans + _ROOM, dtype=PLAN)
-    info["cls"][:n_plans], info["action"][:n_plans] = np.divmod(pair, n_actions)
-    info["links"][:n_plans] = x.seen_ptr[:-1]
-    info["older"][:n_plans] = np.where(pair % n_actions == 0, a.NONE, pair - 1)
-    info["values"][:n_plans] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
+    pair = np.arange(n_blind)
+    info = np.empty(n_blind + n_classes + _ROOM, dtype=PLAN)
+    info["cls"][:n_blind], info["action"][:n_blind] = np.divmod(pair, n_actions)
+    info["links"][:n_blind] = x.seen_ptr[:-1]
+    info["older"][:n_blind] = np.where(pair % n_actions == 0, a.NONE, pair - 1)
+    info["values"][:n_blind] = np.cumsum(np.repeat(sizes * rows, n_actions)) - np.repeat(sizes * rows, n_actions)
 
-    value = np.empty(n_values + _ROOM + 64 * int(sizes.max()) * rows)
+    value = np.empty(n_values + _ROOM + (64 * int(sizes.max()) + int(sizes.sum())) * rows)
     value[value_places(x.start, n_actions, rows)] = vectors
-    default = thriftiest(vectors[:, 0], sure, x.start)
-
-    link = np.empty(n_links + _ROOM, dtype=np.int32)
+    link = np.empty(2 * n_links + _ROOM, dtype=np.int32)
     link[:n_links] = x.seen_class * n_actions + np.repeat(pair % n_actions, np.diff(x.seen_ptr))
     all_sure = np.zeros((len(info), n_costs))
-    all_sure[:n_plans] = sure.reshape(n_plans, n_costs)
-    counts["plans"], counts["plan_values"], counts["plan_links"] = n_plans, n_values, n_links
-    return Plans(info, all_sure, value, link, np.arange(1, n_classes + 1) * n_actions - 1, default)
+    all_sure[:n_blind] = sure.reshape(n_blind, n_costs)
+    counts["plans"], counts["plan_values"], counts["plan_links"] = n_blind, n_values, n_links
+    newest, default = np.arange(1, n_classes + 1) * n_actions - 1, thriftiest(vectors[:, 0], sure, x.start)
+    plans = Plans(info, all_sure, value, link, newest, default)
+    return _with_thriftiest(model, x, plans, counts) if x.limited.any() else plans
+
+
+def _with_thriftiest(model: CPOMDP, x: a.Space, plans: Plans, counts: AnyArray) -> Plans:
+    """The plans, and a last one for each class that surely costs least; the same plans if a blind one costs no more."""
+    action, sure = thriftiest_plan(model, x.peak, x.seen_ptr, x.seen_class)
+    if (sure >= plans.sure[plans.default] * (1 - _SAME)).all():
+        return plans
+    n_classes, rows, sizes = len(action), len(x.gain), np.diff(x.start)
+    first = int(counts["plans"][0])
+    new, info = np.arange(first, first + n_classes), plans.info
+    info["cls"][new], info["action"][new], info["older"][new] = np.arange(n_classes), action, plans.newest
+    vectors = class_policy_vectors(model, action[x.class_of], x.gain)  # [rows, S]
+    values, links = int(counts["plan_values"][0]), int(counts["plan_links"][0])
+    for cls in range(n_classes):
+        plan, pair = new[cls], cls * model.n_actions + action[cls]
+        info["values"][plan], info["links"][plan] = values, links
+        block = vectors[:, x.start[cls] : x.start[cls + 1]]
+        plans.value[values : values + block.size] = block.ravel()
+        follows = x.seen_class[x.seen_ptr[pair] : x.seen_ptr[pair + 1]]
+        plans.link[links : links + follows.size] = first + follows
+        values, links = values + int(sizes[cls]) * rows, links + follows.size
+    plans.sure[new] = sure
+    counts["plans"], counts["plan_values"], counts["plan_links"] = first + n_classes, values, links
+    return plans._replace(newest=new, default=new.copy())
 
 
 def grown(s: a.Search, limit: float) -> a.Search | None:
