@@ -19,10 +19,10 @@ from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
-_TURN, _RELAXED_TURN = 0.1, 0.04  # share of the time limit that a turn of a search takes, and of a relaxation,
+_TURN, _SHORT_TURN = 0.1, 0.04  # share of the time limit that a turn takes, or one of a relaxation that is behind,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
-_FAR = 0.25  # of the gap by which a relaxation is far behind
+FAR = 0.25  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
 
 
@@ -174,7 +174,8 @@ class Driver:
         limit = self._clock.time_limit
         now = turn.engine.work if limit is None else self._clock.elapsed
         if self._until is None:
-            share = _RELAXED_TURN if turn.is_relaxation else _TURN
+            is_short = turn.is_relaxation and turn.engine.upper > self.trace[-1].upper
+            share = _SHORT_TURN if is_short else _TURN
             self._until = now + (self._work if limit is None else share * limit)
         over = now >= self._until
         if over and limit is None:
@@ -191,7 +192,7 @@ class Driver:
         is_far = (
             turn.is_relaxation
             and turn.engine is not None
-            and turn.engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
+            and turn.engine.upper - self.trace[-1].upper > FAR * (self.trace[-1].upper - self.trace[-1].lower)
         )
         if turn.ended is None and (turn.behind >= _BEHIND or is_far):
             turn.ended, turn.engine = TIME_LIMIT, None

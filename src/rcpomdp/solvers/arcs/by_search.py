@@ -22,7 +22,7 @@ from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...policies import ControllerPolicy
 from ..clock import SETUP
-from ..driver import Driver, Engine
+from ..driver import FAR, Driver, Engine
 from ..early import finishing
 from ..effort import Effort
 from ..pointbased.best_policy import BestPolicy, best_guided, plans_alone
@@ -39,7 +39,7 @@ from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.08  # share of the time for choosing a policy; if costs are alike in a class
+_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.06  # share of the time for choosing a policy; if costs are alike in a class
 _SPLIT_SETUP = 0.15  # share of the time for informed bounds where states are split: others hold, too
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _TINY = 1e-100  # a budget that stands for none where shares of it are compared
@@ -100,7 +100,7 @@ class _Race:
         self._model, self._effort, self._route, self._found = model, effort, route, found
         self._is_plain = is_plain
         self._split, self._supports = (model, None) if is_plain else with_known_supports(model)
-        self._relaxations = Relaxations(model, effort)
+        self._relaxations = Relaxations(model, effort, self._is_promising)
         self._chosen: BestPolicy | None = None
 
     @property
@@ -119,6 +119,11 @@ class _Race:
             [] if self._found is None else list(self._found.trace),
             [] if self._is_plain else self._relaxations.makers(POINT_BASED in self._route.engines),
         )
+
+    def _is_promising(self, upper: float) -> bool:
+        """True if an upper bound is no more than a share of the gap above the best."""
+        last = self._driver.trace[-1]
+        return upper - last.upper <= FAR * (last.upper - last.lower)
 
     def engine(self, kind: type[_E]) -> _E | None:
         """The engine of a kind, if it was set up and not dropped."""
@@ -233,19 +238,21 @@ class _Race:
 class Relaxations:
     """The relaxations of a solve; searches at multipliers are kept for guides, whether or not their bounds count."""
 
-    def __init__(self, model: CPOMDP, effort: Effort) -> None:
-        self._model, self._effort = model, effort
+    def __init__(self, model: CPOMDP, effort: Effort, is_promising: Callable[[float], bool]) -> None:
+        self._model, self._effort, self._is_promising = model, effort, is_promising
         self._expectation = ExpectationEngine(model, effort)
         self.searches: list[MultiplierEngine] = []
 
     def makers(self, has_guides: bool) -> list[Callable[[], Engine]]:
         """Return what sets them up, in the order of their turns."""
         made: list[Callable[[], Engine]] = [
-            lambda: RemainingEngine(self._model, self._effort),
+            lambda: RemainingEngine(self._model, self._effort, self._is_promising),
             lambda: self._expectation,
         ]
         if has_guides:
-            made += [lambda: self._search(np.zeros(self._model.n_costs)), lambda: self._search(self.multipliers)]
+            made.append(lambda: self._search(np.zeros(self._model.n_costs)))
+        if has_guides and costs_vary(self._model):
+            made.append(lambda: self._search(self.multipliers))
         return made
 
     @property

@@ -39,8 +39,8 @@ from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
 from ..warmup import smallest_ending_model, smallest_model
 
-_TABLES, _GRID, _SET_UP = 0.025, 0.45, 0.03  # shares of the time limit: each table, a grid, a search's set-up
-_EXPECTATION, _MORE_EXPECTATION = 0.06, 0.04  # the same for column generation at first, and each time after that
+_TABLES, _GRID, _SET_UP = 0.025, 0.45, 0.06  # shares of the time limit: each table, a grid, a search's set-up
+_EXPECTATION, _MORE_EXPECTATION = 0.03, 0.04  # the same for column generation at first, and each time after that
 _PILOT = 1e8  # products of the first table, which tells how many there is time for
 _UNTIMED = 2e9  # products of a table without a time limit
 _ITERATIONS, _UNTIMED_ITERATIONS = 100, 10  # of column generation
@@ -75,9 +75,10 @@ class RemainingEngine(Relaxation):
 
     name = "remaining budgets"
 
-    def __init__(self, model: CPOMDP, effort: Effort) -> None:
+    def __init__(self, model: CPOMDP, effort: Effort, is_promising: Callable[[float], bool]) -> None:
         super().__init__(model, effort)
         self.lower = -np.inf
+        self._is_promising = is_promising  # whether a bound is near enough to the best for a larger table
 
     def advance(self) -> str | None:
         """Make the tables."""
@@ -86,35 +87,36 @@ class RemainingEngine(Relaxation):
             _load_table_kernels()
         with suppress(TimeUpError, MemoryError), within():
             if BeliefGrid.fits(self._model):
-                grid = BeliefGrid(self._model, effort.memory_limit / 4)
-                self._largest(lambda work, over: self._note_both(grid, work, over), _GRID)
+                self._largest(partial(self._note_both, BeliefGrid(self._model, effort.memory_limit / 4)), _GRID)
             tables = RemainingBudgets(self._model, self._model.spending_limit, effort.memory_limit / 4)
             for is_informed in (False, True):
                 self._largest(partial(self._note, tables, is_informed), _TABLES)
         return INFEASIBLE if self.upper == -np.inf else STALLED
 
-    def _largest(self, make: Callable[[float, Callable[[], bool]], None], share: float) -> None:
-        """Make a table for a share of the time limit; a small one tells how many products there is time for."""
+    def _largest(self, make: Callable[[float, Callable[[], bool]], float | None], share: float) -> None:
+        """Make a table for a share of the time limit; a small one tells whether, and how many products fit in."""
         limit = self._effort.clock.time_limit
         if limit is None:
             make(_UNTIMED, lambda: False)
             return
         clock, began = Clock(share * limit), time.perf_counter()
-        make(_PILOT, lambda: clock.over)
+        bound = make(_PILOT, lambda: clock.over)
         used = time.perf_counter() - began
-        if not clock.over and clock.left is not None and clock.left > 2 * used:
+        if clock.left is not None and clock.left > 2 * used and (bound is None or self._is_promising(bound)):
             make(0.8 * _PILOT * clock.left / max(used, 1e-6), lambda: clock.over)
 
-    def _note(self, tables: RemainingBudgets, is_informed: bool, work: float, over: Callable[[], bool]) -> None:
+    def _note(self, tables: RemainingBudgets, is_informed: bool, work: float, over: Callable[[], bool]) -> float | None:
         bound = tables.bound(is_informed, work, over)
         if bound is not None:
             self.upper = min(self.upper, bound)
+        return bound
 
-    def _note_both(self, grid: BeliefGrid, work: float, over: Callable[[], bool]) -> None:
-        model = self._model
-        found = grid.bounds(np.array(model.budget), np.array(model.spending_limit), work, over)
-        if found is not None:
-            self.lower, self.upper = max(self.lower, found.lower), min(self.upper, found.upper)
+    def _note_both(self, grid: BeliefGrid, work: float, over: Callable[[], bool]) -> float | None:
+        found = grid.bounds(np.array(self._model.budget), np.array(self._model.spending_limit), work, over)
+        if found is None:
+            return None
+        self.lower, self.upper = max(self.lower, found.lower), min(self.upper, found.upper)
+        return found.upper
 
 
 class ExpectationEngine(Relaxation):
@@ -161,7 +163,7 @@ class ExpectationEngine(Relaxation):
 
 
 class MultiplierEngine(Relaxation):
-    """A point-based search for ``R − λ·C`` without a budget."""
+    """A point-based search for ``R − λ·C`` without a budget; its informed bound waits only where λ = 0."""
 
     name = "multipliers"
 
@@ -177,7 +179,7 @@ class MultiplierEngine(Relaxation):
             Objective(1.0, multipliers),
             memory_limit=effort.memory_limit,
             over=lambda: set_up.over,
-            delay_seconds=np.inf if limit is None else _SET_UP * limit,
+            delay_seconds=0.0 if multipliers.any() else np.inf if limit is None else _SET_UP * limit,
         )
         self._slices = Slices(clock)
         used = multipliers > 0
