@@ -120,7 +120,18 @@ def test_levels_are_rounded_to_one_side(is_up: bool, most: int) -> None:
             left, level = rest, to
             shown = ledger.left(t + 1)[level, 0]
             assert shown >= left - 1e-8 if is_up else shown <= left + 1e-8 or np.isinf(shown)
-            assert len(ledger.left(t + 1)) <= most
+    assert np.mean([ledger.width(t) for t in range(13)]) <= most
+    assert ledger.divide(most, 25)
+    assert max(ledger.width(t) for t in range(13)) <= 25
+
+
+def test_a_state_under_a_horizon_counts_at_its_own_time_alone() -> None:
+    """The same bound takes less than a third of the work, and steps end at the horizon."""
+    model = rc.problems.make("tiger").with_horizon(4)
+    tables = RemainingBudgets(model, np.array(model.spending_limit))
+    free = RemainingBudgets(rc.problems.make("tiger"), np.array(model.spending_limit))
+    assert tables.work(False) < 4 * 3 * free.work(False) / free._steps
+    assert tables.bound(False, 1e9, never) == pytest.approx(mdp_value(model, 4))
 
 
 def test_what_can_never_be_spent_is_one_level() -> None:

@@ -86,12 +86,12 @@ class BeliefGrid:
         """
         model, beta = self.model, np.array(self.model.cost_discount)
         least, most = (f.reduceat(model.cost, self._start[:-1], axis=1) for f in (np.minimum, np.maximum))
-        width = int(min(work / self.work, self._memory / (32 * self._points.size)))
+        width = work / self.work, self._memory / (32 * self._points.size)
         above, below = (
             Ledger(costs, most_spent, beta, self._steps, is_up)
             for costs, most_spent, is_up in ((least, limit, True), (most, budget, False))
         )
-        if not above.divide(width) or not below.divide(width):
+        if not above.divide(*width) or not below.divide(*width):
             return None
         upper, lower = self._from_above(above, over), self._from_below(below, over)
         return None if upper is None or lower is None else Bounds(lower, upper)
@@ -122,7 +122,8 @@ class BeliefGrid:
             for first, last in self._parts(n, widths[t]):
                 if over():
                     return None
-                remaining.mdp_step(m, self._terminal, kind, place, model.discount, after, now, scratch, first, last)
+                known = self._terminal, kind, place, model.discount, after
+                remaining.mdp_step(m, *known, now, scratch, np.arange(first, last))
             after = now
         value = float(after[-1, 0, -1])
         return value + self._rounding(after) if np.isfinite(value) else value

@@ -29,7 +29,8 @@ from .mdp import mdp_q_values
 from .one_step import one_step_size
 
 _TAIL, _MOST_STEPS = 1e-3, 800  # the table ends when so little may follow, or after so many steps
-_LEAST_LEVELS, _MOST_LEVELS = 20, 20_000  # of one budget
+_LEAST_LEVELS, _MOST_LEVELS = 20, 20_000  # of one budget, on average
+_FEWEST = 4  # levels of one budget at any time
 _ROUNDING = 1e-9  # of a budget that a table may grant too much or too little at all its times together
 _CROWD = 50_000  # levels that are sorted one by one
 _SLICE = 30_000_000  # products between two looks at the deadline, about 0.03 s
@@ -67,22 +68,38 @@ class Ledger:
         self._same = _ROUNDING / (2 * steps) * self._budget  # budgets that differ by less are one
         self._levels: list[list[FloatArray]] = []  # [K][steps + 1] increasing
 
-    def divide(self, width: int) -> bool:
-        """Make levels, so many of all budgets together at any time; False if that is too few."""
-        self._levels = []
-        for k in range(len(self.limited)):
-            most = min(int(width ** (1 / (len(self.limited) - k))), _MOST_LEVELS)
+    def divide(self, width: float, widest: float = np.inf) -> bool:
+        """Make levels: of all budgets together `width` on average over all times, at most `widest` at any time.
+
+        Return False if that is too few.
+        """
+        self._levels, n = [], len(self.limited)
+        for k in range(n):
+            most = min(width ** (1 / (n - k)), _MOST_LEVELS)
             if most < _LEAST_LEVELS:
                 return False
-            self._levels.append(self._forward(k, most))
-            width //= max(map(len, self._levels[-1]))
+            at_each_time = np.minimum(most * self._importance(k) ** (1 / n), widest ** (1 / n))
+            self._levels.append(self._forward(k, np.maximum(at_each_time.astype(np.int64), _FEWEST)))
+            width /= float(np.mean([len(levels) for levels in self._levels[-1]]))
         return True
+
+    def _importance(self, k: int) -> FloatArray:
+        """Return weights [steps + 1] for the numbers of levels at each time; their mean is 1.
+
+        An even grid over a range of budgets r loses about r/n by n levels, so that numbers in proportion to √r lose
+        least in all. Later ranges are smaller: less can be spent from then on.
+        """
+        t = np.arange(self.steps + 1)
+        beta, largest = float(self._beta[k]), float(self._costs[:, k].max())
+        later = beta**t / (1 - beta) if beta < 1 else np.full(self.steps + 1, np.inf)
+        weight = np.sqrt(np.minimum(self._budget[k], largest * later) + 1e-9 * self._budget[k] + 1e-300)
+        return np.asarray(weight / weight.mean())
 
     def width(self, t: int) -> int:
         """Levels of all budgets together at a time; the last one is the largest of each."""
         return math.prod(len(levels[t]) for levels in self._levels)
 
-    def _forward(self, k: int, most: int) -> list[FloatArray]:
+    def _forward(self, k: int, most: IntArray) -> list[FloatArray]:
         beta, costs = float(self._beta[k]), np.unique(self._costs[:, k])
         largest = float(costs[-1]) / (1 - beta) if beta < 1 else np.inf  # the most that can be spent from now on
         levels = [np.array([self._budget[k] if self._budget[k] < largest else np.inf])]
@@ -90,7 +107,7 @@ class Ledger:
             left = (levels[-1][:, None] - beta**t * costs).ravel()
             left = np.maximum(left[left >= -self._same[k] * self.steps], 0.0)
             left[left >= beta ** (t + 1) * largest] = np.inf
-            levels.append(self._thinned(left, most, float(self._same[k])))
+            levels.append(self._thinned(left, int(most[t + 1]), float(self._same[k])))
         return levels
 
     def _thinned(self, left: FloatArray, most: int, same: float) -> FloatArray:
@@ -147,6 +164,7 @@ class RemainingBudgets:
         self.model = in_class_order(model, classes)
         self._memory = memory_limit
         self._steps = steps_of_table(model, _TAIL)
+        self._states = _states_by_time(self.model, self._steps, model.horizon is not None)
         least = np.minimum.reduceat(self.model.cost, classes.start[:-1], axis=1)  # [K, n_classes, A]
         self._ledger = Ledger(least, budget, np.array(model.cost_discount), self._steps)
         self._kind = self._ledger.kind[np.repeat(np.arange(classes.n_classes), classes.sizes)]  # [S, A]
@@ -155,13 +173,13 @@ class RemainingBudgets:
         """Return the products that a level of each budget takes, or a little more."""
         m, n = self.model, self.model.n_states * self.model.n_actions
         entries = one_step_size(m).support * m.n_actions if is_informed else len(m.arrays.t_next)
-        return float(self._steps * (entries + 2 * n))
+        return float(sum(map(len, self._states)) / m.n_states * (entries + 2 * n))
 
     def bound(self, is_informed: bool, work: float, over: Callable[[], bool]) -> float | None:
         """Return the bound at the start by a table of so many products; None if these are too few, or time is up."""
         model = self.model
         actions = model.n_actions if is_informed else 1
-        if not self._ledger.divide(int(min(work / self.work(is_informed), self._numbers / (model.n_states * actions)))):
+        if not self._ledger.divide(work / self.work(is_informed), self._numbers / (model.n_states * actions)):
             return None
         widths = [self._ledger.width(t) for t in range(self._steps + 1)]
         unlimited = fib_vectors(model).T if is_informed else mdp_q_values(model).max(axis=1)[:, None]
@@ -170,23 +188,24 @@ class RemainingBudgets:
         rows = self._branching(over) if is_informed else None
         if is_informed and rows is None:
             return None
-        m, place, slices = model.arrays, np.empty((0, 0), dtype=np.int32), _SLICE * model.n_states * self._steps
+        m, place = model.arrays, np.empty((0, 0), dtype=np.int32)
+        slices = _SLICE * sum(map(len, self._states))
         for t in range(self._steps - 1, -1, -1):
             place = self._ledger.places(t)
             if t == 0 and not is_informed:
                 break  # the first step is that of the belief, which all its states share
             best = after.max(axis=1) if rows is not None else after[:, 0]
-            now = np.empty((*after.shape[:2], widths[t]))
+            now = np.zeros((*after.shape[:2], widths[t]))
             chunk = max(1, int(slices / (self.work(is_informed) * max(widths[t], widths[t + 1]))))
-            for first in range(0, model.n_states, chunk):
+            for first in range(0, len(self._states[t]), chunk):
                 if over():
                     return None
                 known = model.terminal, self._kind, place, model.discount, after
-                last = min(first + chunk, model.n_states)
+                states = self._states[t][first : first + chunk]
                 if rows is None:
-                    remaining.mdp_step(m, *known, now, scratch, first, last)
+                    remaining.mdp_step(m, *known, now, scratch, states)
                 else:
-                    remaining.fib_step(m, rows, *known, best, now, scratch, first, last)
+                    remaining.fib_step(m, rows, *known, best, now, scratch, states)
             after = now
         b0 = np.flatnonzero(model.initial_belief)
         at_start = model.initial_belief[b0]
@@ -228,6 +247,17 @@ class RemainingBudgets:
         return branching_of(model.n_states, model.n_actions, size.support, fill, Effort(deadline=over))
 
 
+def _states_by_time(model: CPOMDP, steps: int, has_horizon: bool) -> list[IntArray]:
+    """Return the states that matter at each time: under a horizon a state has its time, else all do at all times."""
+    if not has_horizon:
+        return [np.arange(model.n_states)] * steps
+    states = [np.flatnonzero(model.initial_belief)]
+    for _ in range(steps - 1):
+        follow = [moves[states[-1]].indices for moves in model.transition]
+        states.append(np.unique(np.concatenate(follow)).astype(np.int64))
+    return states
+
+
 def steps_of_table(model: CPOMDP, tail: float) -> int:
-    """Times of a table: until what may follow is a share `tail` of all."""
-    return int(min(max(math.ceil(model.steps_until(tail)), 1), _MOST_STEPS))
+    """Return the number of times of a table: up to the horizon, or until at most a share `tail` of all may follow."""
+    return int(min(max(math.ceil(model.steps_until(tail)), 1), model.horizon or _MOST_STEPS, _MOST_STEPS))

@@ -39,6 +39,7 @@ class Clock:
         self.started = self._ready = self.now()
         self._deadline = np.inf if self.time_limit is None else self.started + self.time_limit
         self._sets_up, self._finishes = True, False
+        self._setup_share = SETUP  # of the time limit, after which the set-up at hand hurries
         self.slice = Slices(self, first, least, growth)
 
     @staticmethod
@@ -53,7 +54,7 @@ class Clock:
         it has by then.
         """
         deadline.watch(
-            lambda: self.share_used(SETUP if self._sets_up else 1.0 + _AFTERWARDS * self._finishes),
+            lambda: self.share_used(self._setup_share if self._sets_up else 1.0 + _AFTERWARDS * self._finishes),
             lambda: self._sets_up and self.over and self.elapsed > _GRACE,
         )
         return self
@@ -64,13 +65,14 @@ class Clock:
 
     @contextmanager
     def setting_up_again(self) -> Iterator[None]:
-        """The block is the set-up of another search."""
-        before = self._sets_up, self._finishes
-        self._sets_up, self._finishes = True, False
+        """Treat the block as the set-up of another search, which hurries after the same share of the time left."""
+        before = self._sets_up, self._finishes, self._setup_share
+        used = 0.0 if self.time_limit is None else min(self.elapsed / max(self.time_limit, 1e-9), 1.0)
+        self._sets_up, self._finishes, self._setup_share = True, False, used + SETUP * (1.0 - used)
         try:
             yield
         finally:
-            self._sets_up, self._finishes = before
+            self._sets_up, self._finishes, self._setup_share = before
 
     def finish(self) -> None:
         """The search is over; what it found is put together."""

@@ -1,15 +1,16 @@
 """The loop around searches: slices of time, turns where there are several, bounds on record, and what ends it.
 
 An *engine* is a search that advances slice by slice and has bounds at any time. The least upper bound of all engines
-counts, and the greatest lower one. Engines take turns; one that is behind on both sides after two turns in a row is
-dropped, so that a wrong guess about the model costs a fifth of the time and never the answer. An engine is set up when
-its first turn comes: a model that the first one solves at once never waits for the others. A *relaxation* is an engine
-that bounds the optimum from above alone; when only relaxations are left, the search is over.
+counts, and the greatest lower one. Each engine has a first turn. Then the next turn goes to the engine that has had the
+least of the time, where an engine whose bounds are not the best on either side counts several times as much. One that
+is behind on both sides after two turns in a row is dropped, so that a wrong guess about the model costs a part of the
+time and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once
+never waits for the others. A *relaxation* is an engine that bounds the optimum from above alone; when only relaxations
+are left, the search is over.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
-_TURN, _SHORT_TURN = 0.1, 0.04  # share of the time limit that a turn takes, or one of a relaxation that is behind,
+_TURN, _SHORT_TURN = 0.1, 0.03  # share of the time limit that a turn takes, or one of a relaxation that is behind,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
-FAR = 0.25  # of the gap by which a relaxation is far behind
+_FOLLOWING = 3.0  # times that what an engine has used counts if no bound of its own is the best
+_FAR = 0.15  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
 
 
@@ -60,13 +62,14 @@ class Engine(Protocol):
         """Search for a slice of time; return a status if nothing is left to do."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Turn:
     """An engine in the race."""
 
     make: Callable[[], Engine]
     is_relaxation: bool
     engine: Engine | None = None
+    used: float = 0.0  # time or work of its turns so far
     behind: int = 0  # turns in a row after which it was behind
     ended: str | None = None  # what ended it
 
@@ -91,7 +94,8 @@ class Driver:
         self._effort, self._clock, self.trace = effort, effort.clock, trace
         self._turns = [_Turn(make, False) for make in makers]
         self._turns[1:1] = [_Turn(make, True) for make in relaxations]
-        self._racing = deque(self._turns)  # the one whose turn it is first
+        self._racing = list(self._turns)  # in the order of their first turns
+        self._now: _Turn | None = None  # whose turn it is
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
         self._work = _WORK
 
@@ -128,8 +132,18 @@ class Driver:
                 return self._last_status()
             if self.trace and self._clock.share_used(share):
                 return TIME_LIMIT
-            self._advance(self._racing[0])
+            if self._now is None:
+                self._now = min(self._racing, key=self._share_used)
+            self._advance(self._now)
         return OPTIMAL
+
+    def _share_used(self, turn: _Turn) -> float:
+        """What an engine has used of the time or work, to compare with others."""
+        engine = turn.engine
+        if engine is None or not self.trace:
+            return turn.used
+        leads = engine.upper <= self.trace[-1].upper or -float("inf") < self.trace[-1].lower <= engine.lower
+        return turn.used if leads else _FOLLOWING * turn.used
 
     def _last_status(self) -> str:
         """The status of a search in which every engine has ended: the first one's counts for most."""
@@ -137,6 +151,7 @@ class Driver:
 
     def _advance(self, turn: _Turn) -> None:
         """One slice of an engine's turn, or its set-up."""
+        before = self._spent(turn)
         try:
             if turn.engine is None:
                 turn.engine = self._set_up(turn)
@@ -152,13 +167,19 @@ class Driver:
                 raise
             turn.ended = TIME_LIMIT
         self._note()
+        turn.used += self._spent(turn) - before
         if turn.ended is not None or (len(self._racing) > 1 and self._is_over(turn)):
-            self._until = None
+            self._now = self._until = None
             self._compare(turn)
-            self._racing.popleft()
-            if turn.ended is None:
-                self._racing.append(turn)
+            if turn.ended is not None:
+                self._racing.remove(turn)
             self._limit_memory()
+
+    def _spent(self, turn: _Turn) -> float:
+        """Seconds so far; without a time limit, the work of an engine."""
+        if self._clock.time_limit is not None:
+            return self._clock.elapsed
+        return 0.0 if turn.engine is None else turn.engine.work
 
     def _set_up(self, turn: _Turn) -> Engine:
         if not self.engines and not self.trace:
@@ -171,8 +192,7 @@ class Driver:
     def _is_over(self, turn: _Turn) -> bool:
         """True if the engine's turn is over; the first call of a turn begins it."""
         assert turn.engine is not None
-        limit = self._clock.time_limit
-        now = turn.engine.work if limit is None else self._clock.elapsed
+        limit, now = self._clock.time_limit, self._spent(turn)
         if self._until is None:
             is_short = turn.is_relaxation and turn.engine.upper > self.trace[-1].upper
             share = _SHORT_TURN if is_short else _TURN
@@ -185,17 +205,20 @@ class Driver:
     def _compare(self, turn: _Turn) -> None:
         """Drop the engine whose turn is over if others were ahead of it on both sides for some turns.
 
-        A relaxation that is far behind has had its only turn.
+        A relaxation that is far behind has had its only turn, and its memory is free. A search that was dropped stays,
+        for its plans may still serve.
         """
         is_behind = any(_is_behind(turn.engine, other.engine) for other in self._turns if other is not turn)
         turn.behind = turn.behind + 1 if is_behind else 0
         is_far = (
             turn.is_relaxation
             and turn.engine is not None
-            and turn.engine.upper - self.trace[-1].upper > FAR * (self.trace[-1].upper - self.trace[-1].lower)
+            and turn.engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
         )
         if turn.ended is None and (turn.behind >= _BEHIND or is_far):
-            turn.ended, turn.engine = TIME_LIMIT, None
+            turn.ended = TIME_LIMIT
+            if turn.is_relaxation:
+                turn.engine = None
 
     def _limit_memory(self) -> None:
         """Share the memory that ended engines leave among those in the race; relaxations have a smaller part."""

@@ -51,17 +51,16 @@ def mdp_step(
     after: FloatArray,
     now: FloatArray,
     scratch: FloatArray,
-    first: int,
-    last: int,
+    states: IntArray,
 ) -> None:
-    """Write V of one time into ``now [S, 1, L]`` for states first:last, from the next time's ``after [S, 1, L']``.
+    """Write V of one time into ``now [S, 1, L]`` for some states, from the next time's ``after [S, 1, L']``.
 
     ``place[kind[s, a]]`` is where paying for an action leads from each remaining budget, or -1.
     """
     n_states, n_actions = m.reward.shape
     width = after.shape[2]
     expected, value = scratch[0, :width], scratch[1, : now.shape[2]]
-    for s in range(first, last):
+    for s in states:
         best = now[s, 0]
         if terminal[s]:
             best[:] = 0.0
@@ -91,16 +90,15 @@ def fib_step(
     best_after: FloatArray,
     now: FloatArray,
     scratch: FloatArray,
-    first: int,
-    last: int,
+    states: IntArray,
 ) -> None:
-    """Write Q of one time into ``now [S, A, L]`` for states first:last, from the next time's ``after [S, A, L']``.
+    """Write Q of one time into ``now [S, A, L]`` for some states, from the next time's ``after [S, A, L']``.
 
     ``best_after [S, L']`` is the largest of `after` over actions: all that counts where the next state is known.
     """
     n_actions, width = after.shape[1], after.shape[2]
     expected, mixed = scratch[0, :width], scratch[1:3, :width]
-    for s in range(first, last):
+    for s in states:
         for a in range(n_actions):
             if terminal[s]:
                 now[s, a] = 0.0

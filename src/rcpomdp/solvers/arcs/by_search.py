@@ -16,13 +16,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._types import FloatArray
+from ...bounds.belief_grid import BeliefGrid
 from ...bounds.blind import blind_vectors
 from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...policies import ControllerPolicy
 from ..clock import SETUP
-from ..driver import FAR, Driver, Engine
+from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
 from ..pointbased.best_policy import BestPolicy, best_guided, plans_alone
@@ -40,8 +41,10 @@ from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
 _TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.06  # share of the time for choosing a policy; if costs are alike in a class
-_SPLIT_SETUP = 0.15  # share of the time for informed bounds where states are split: others hold, too
+_SHORT_SETUP = 0.15  # share of the time for informed bounds where states are split, or there is a grid of beliefs
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
+_PROMISING = 0.25  # of the gap: a table whose bound is no farther behind is made larger
+_FACTORS = (1.0, 2.0, 0.5)  # of the multipliers, for searches whose vectors guide a policy
 _TINY = 1e-100  # a budget that stands for none where shares of it are compared
 _NOTHING = 1e-6  # of what can be spent at all
 
@@ -66,7 +69,7 @@ def by_search(
     is_plain = effort.proves or switches is not None or act_time is not None or known_infeasible
     race = _Race(model, effort, route, found, is_plain)
     race.start(
-        lambda split: PointBasedEngine(split, effort, point_based, SETUP if split is model else _SPLIT_SETUP),
+        lambda split: PointBasedEngine(split, effort, point_based, race.share_for_setup),
         lambda split: BeliefGraphEngine(split, effort, switches, known_infeasible),
     )
     status = race.run()
@@ -110,6 +113,12 @@ class _Race:
             return 0.0
         return _TO_CHOOSE if costs_vary(self._split) else _TO_CHOOSE_ALIKE
 
+    @property
+    def share_for_setup(self) -> float:
+        """The share of the time for the informed bounds of the point-based search: less where others hold, too."""
+        others_hold = self._supports is not None or (not self._is_plain and BeliefGrid.fits(self._model))
+        return _SHORT_SETUP if others_hold else SETUP
+
     def start(self, point_based: Callable[[CPOMDP], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
         """Put the engines at the start."""
         makers = {POINT_BASED: point_based, BELIEF_GRAPH: belief_graph}
@@ -123,7 +132,7 @@ class _Race:
     def _is_promising(self, upper: float) -> bool:
         """True if an upper bound is no more than a share of the gap above the best."""
         last = self._driver.trace[-1]
-        return upper - last.upper <= FAR * (last.upper - last.lower)
+        return upper - last.upper <= _PROMISING * (last.upper - last.lower)
 
     def engine(self, kind: type[_E]) -> _E | None:
         """The engine of a kind, if it was set up and not dropped."""
@@ -152,6 +161,7 @@ class _Race:
             told_of_states(plans, self._model, self._supports),
             [each.search for each in self._relaxations.searches],
             self._relaxations.multipliers,
+            engine.lower,
             seconds,
             self._effort.seed,
         )
@@ -250,9 +260,9 @@ class Relaxations:
             lambda: self._expectation,
         ]
         if has_guides:
-            made.append(lambda: self._search(np.zeros(self._model.n_costs)))
+            made.append(lambda: self._search(0.0))
         if has_guides and costs_vary(self._model):
-            made.append(lambda: self._search(self.multipliers))
+            made += [partial(self._search, factor) for factor in _FACTORS]
         return made
 
     @property
@@ -277,7 +287,8 @@ class Relaxations:
             known = float((b0 @ mdp_q_values(self._model)).max())
         return max(known - float((blind_vectors(self._model, self._model.reward[None])[:, 0] @ b0).max()), 0.0)
 
-    def _search(self, multipliers: FloatArray) -> MultiplierEngine:
+    def _search(self, factor: float) -> MultiplierEngine:
+        multipliers = factor * self.multipliers if factor else np.zeros(self._model.n_costs)
         self.searches.append(MultiplierEngine(self._model, self._effort, multipliers))
         return self.searches[-1]
 

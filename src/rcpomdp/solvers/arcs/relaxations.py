@@ -39,7 +39,8 @@ from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
 from ..warmup import smallest_ending_model, smallest_model
 
-_TABLES, _GRID, _SET_UP = 0.025, 0.45, 0.06  # shares of the time limit: each table, a grid, a search's set-up
+_TABLES, _GRID = 0.025, 0.5  # shares of the time limit: each table, a grid
+_SET_UP, _PRICED_SET_UP = 0.06, 0.03  # the same for the set-up of a search without a price, and of one with a price
 _EXPECTATION, _MORE_EXPECTATION = 0.03, 0.04  # the same for column generation at first, and each time after that
 _PILOT = 1e8  # products of the first table, which tells how many there is time for
 _UNTIMED = 2e9  # products of a table without a time limit
@@ -172,7 +173,8 @@ class MultiplierEngine(Relaxation):
         clock, limit = effort.clock, effort.clock.time_limit
         with clock.stopped():
             load_point_based_kernels()
-        set_up = Clock(None if limit is None else _SET_UP * limit)
+        share = _PRICED_SET_UP if multipliers.any() else _SET_UP
+        set_up = Clock(None if limit is None else share * limit)
         self.multipliers = multipliers
         self.search = PointBasedSearch(
             model,

@@ -46,13 +46,14 @@ def best_guided(
     plans: PlanSetPolicy,
     searches: Sequence[PointBasedSearch],
     multipliers: FloatArray,
+    promise: float,
     seconds: float,
     seed: int,
 ) -> BestPolicy:
-    """The plans with the guides that earn most, or without any if none earns more by a standard error.
+    """Return the plans with the guides that earn most, or without any if none earns more.
 
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
-    Each round of simulated runs drops the worse half of the guides.
+    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides.
     """
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
     values: dict[str, Worth] = {}
@@ -64,11 +65,7 @@ def best_guided(
             values[name] = together(values[name], found) if name in values else found
         best_first = sorted((name for name in running if name != "plans"), key=lambda name: -values[name].reward)
         running = ["plans", *best_first[: max(_LAST - 1, len(running) // 2)]]
-    best = "plans"
-    for name in running[1:]:
-        margin = _error(values[name]) if best == "plans" else 0.0
-        if values[name].reward > values[best].reward + margin:
-            best = name
+    best = max(running, key=lambda name: max(values[name].reward, promise if name == "plans" else -math.inf))
     best_first = sorted(values, key=lambda name: (name != best, -values[name].reward))
     told = tuple(CandidateValue(name, values[name].reward, _error(values[name])) for name in best_first)
     return BestPolicy(tried[best], values[best], told)

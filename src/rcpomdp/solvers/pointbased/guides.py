@@ -38,8 +38,8 @@ def guided_plan_sets(
 ) -> Iterator[tuple[str, PlanSetPolicy]]:
     """The plan set with guides of each kind, by name."""
     for search in searches:
-        name = f"SARSOP, λ × {float(search.objective.costs.any()):g}"
-        yield name, _with_guides(plans, search, Clock(_NEEDED * seconds), seed)
+        factor = float((search.objective.costs[multipliers > 0] / multipliers[multipliers > 0]).max(initial=0.0))
+        yield f"SARSOP, λ × {factor:.3g}", _with_guides(plans, search, Clock(_NEEDED * seconds), seed)
     classes = observability_classes(plans.model)
     ordered = in_class_order(plans.model, classes)
     for factor in _FACTORS if multipliers.any() else (0.0,):
