@@ -1,9 +1,11 @@
 """The loop around searches: slices of time, turns where there are several, bounds on record, and what ends it.
 
 An *engine* is a search that advances slice by slice and has bounds at any time. The least upper bound of all engines
-counts, and the greatest lower one. Each engine has a first turn. Then the next turn goes to the engine that has had the
-least of the time, where an engine whose bounds are not the best on either side counts several times as much. One that
-is behind on both sides after two turns in a row is dropped, so that a wrong guess about the model costs a part of the
+counts, and the greatest lower one.
+
+Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
+times for an engine whose bounds are not the best on either side. An engine that is behind on both sides is dropped
+after two turns in a row, or at once if its gap is twice as wide. So a wrong guess about the model costs a part of the
 time and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once
 never waits for the others. A *relaxation* is an engine that bounds the optimum from above alone; when only relaxations
 are left, the search is over.
@@ -20,9 +22,10 @@ from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
-_TURN, _SHORT_TURN = 0.1, 0.03  # share of the time limit that a turn takes, or one of a relaxation that is behind,
+_TURN, _SHORT_TURN = 0.1, 0.025  # share of the time limit that a turn takes, or one of a relaxation that is behind,
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
+_HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
 _FOLLOWING = 3.0  # times that what an engine has used counts if no bound of its own is the best
 _FAR = 0.15  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
@@ -208,8 +211,10 @@ class Driver:
         A relaxation that is far behind has had its only turn, and its memory is free. A search that was dropped stays,
         for its plans may still serve.
         """
-        is_behind = any(_is_behind(turn.engine, other.engine) for other in self._turns if other is not turn)
-        turn.behind = turn.behind + 1 if is_behind else 0
+        leaders = [other.engine for other in self._turns if _is_behind(turn.engine, other.engine)]
+        turn.behind = turn.behind + 1 if leaders else 0
+        if any(_gap(turn.engine) > _HOPELESS * _gap(leader) for leader in leaders):
+            turn.behind = _BEHIND
         is_far = (
             turn.is_relaxation
             and turn.engine is not None
@@ -254,6 +259,10 @@ class Driver:
         self.trace.append(point)
         if self._effort.progress is not None:
             self._effort.progress(point)
+
+
+def _gap(engine: Engine | None) -> float:
+    return 0.0 if engine is None else engine.upper - engine.lower
 
 
 def _is_behind(engine: Engine | None, other: Engine | None) -> bool:

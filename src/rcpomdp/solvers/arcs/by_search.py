@@ -40,7 +40,7 @@ from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.18, 0.06  # share of the time for choosing a policy; if costs are alike in a class
+_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.16, 0.05  # share of the time for choosing a policy; if costs are alike in a class
 _SHORT_SETUP = 0.15  # share of the time for informed bounds where states are split, or there is a grid of beliefs
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _PROMISING = 0.25  # of the gap: a table whose bound is no farther behind is made larger
@@ -175,6 +175,8 @@ class _Race:
     def result(self, status: str) -> Result:
         """The best policy of all engines, with the best bounds of each side."""
         trace, found = self._driver.trace, self._found
+        if found is not None and not self._driver.engines:  # there was no time for a search
+            return replace(found, status=status)
         trace.append(trace[-1]._replace(seconds=self._effort.clock.seconds))
         graph, points = self.engine(BeliefGraphEngine), self.engine(PointBasedEngine)
         promised = [] if found is None else [(found.lower, found)]
