@@ -13,7 +13,7 @@ from ..policies import PlanSetPolicy
 from . import random_streams
 from .simulate import empty_outcome
 
-_BATCH = 8  # runs between looks at the clock
+_FIRST, _BATCH = (1, 2, 4), 8  # runs after which there is a look at the clock: at first, and from then on always
 
 
 def nodes_met(model: CPOMDP, policy: PlanSetPolicy, steps: int, seed: int, over: Callable[[], bool]) -> BoolArray:
@@ -22,7 +22,7 @@ def nodes_met(model: CPOMDP, policy: PlanSetPolicy, steps: int, seed: int, over:
     met = np.zeros(policy.actions.size, dtype=np.bool_)
     (batch,) = policy.batches([policy.initial(rng)] * u_start.size, model)
     assert batch.program is not None  # it is the policy's own model
-    for runs in np.split(batch.runs, range(_BATCH, u_start.size, _BATCH)):
+    for runs in np.split(batch.runs, [*_FIRST, *range(_BATCH, u_start.size, _BATCH)]):
         rollout.run_batch(
             model.arrays,
             model.discount,

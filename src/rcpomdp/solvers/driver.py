@@ -4,8 +4,9 @@ An *engine* is a search that advances slice by slice and has bounds at any time.
 counts, and the greatest lower one.
 
 Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
-times for an engine whose bounds are not the best on either side. An engine that is behind on both sides is dropped
-after two turns in a row, or at once if its gap is twice as wide. So a wrong guess about the model costs a part of the
+times for an engine whose bounds are not the best on either side, or that is behind another one. An engine is behind
+another one whose bounds are no worse on both sides and better on one. It is dropped after two turns in a row, or at
+once if its gap is twice as wide. So a wrong guess about the model costs a part of the
 time and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once
 never waits for the others. A *relaxation* is an engine that bounds the optimum from above alone; when only relaxations
 are left, the search is over.
@@ -18,6 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from ..deadline import TimeUpError
 from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
@@ -27,6 +30,7 @@ _WORK = 100_000_000  # or elementary steps of the first turn without a limit; la
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
 _HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
 _FOLLOWING = 3.0  # times that what an engine has used counts if no bound of its own is the best
+_ALIKE = 1e-3  # of the gap: bounds that differ by less are equally good
 _FAR = 0.15  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
 
@@ -145,8 +149,19 @@ class Driver:
         engine = turn.engine
         if engine is None or not self.trace:
             return turn.used
-        leads = engine.upper <= self.trace[-1].upper or -float("inf") < self.trace[-1].lower <= engine.lower
-        return turn.used if leads else _FOLLOWING * turn.used
+        best = self.trace[-1]
+        leads = engine.upper <= best.upper + self._alike or -np.inf < best.lower <= engine.lower + self._alike
+        return turn.used if leads and not self._leaders(engine) else _FOLLOWING * turn.used
+
+    @property
+    def _alike(self) -> float:
+        """Bounds that differ by so much are as good as each other."""
+        gap = self.trace[-1].upper - self.trace[-1].lower
+        return _ALIKE * gap if np.isfinite(gap) else 0.0
+
+    def _leaders(self, engine: Engine) -> list[Engine]:
+        """The engines that an engine is behind."""
+        return [other for other in self.engines if _is_behind(engine, other, self._alike)]
 
     def _last_status(self) -> str:
         """The status of a search in which every engine has ended: the first one's counts for most."""
@@ -211,14 +226,15 @@ class Driver:
         A relaxation that is far behind has had its only turn, and its memory is free. A search that was dropped stays,
         for its plans may still serve.
         """
-        leaders = [other.engine for other in self._turns if _is_behind(turn.engine, other.engine)]
+        engine = turn.engine
+        leaders = [] if engine is None else self._leaders(engine)
         turn.behind = turn.behind + 1 if leaders else 0
-        if any(_gap(turn.engine) > _HOPELESS * _gap(leader) for leader in leaders):
+        if any(_gap(engine) > _HOPELESS * _gap(leader) for leader in leaders):
             turn.behind = _BEHIND
         is_far = (
             turn.is_relaxation
-            and turn.engine is not None
-            and turn.engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
+            and engine is not None
+            and engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
         )
         if turn.ended is None and (turn.behind >= _BEHIND or is_far):
             turn.ended = TIME_LIMIT
@@ -265,9 +281,7 @@ def _gap(engine: Engine | None) -> float:
     return 0.0 if engine is None else engine.upper - engine.lower
 
 
-def _is_behind(engine: Engine | None, other: Engine | None) -> bool:
+def _is_behind(engine: Engine, other: Engine, alike: float) -> bool:
     """True if an engine's bounds are no better than another's on both sides, and worse on one."""
-    if engine is None or other is None:
-        return False
-    worse = engine.lower < other.lower or engine.upper > other.upper
-    return engine.lower <= other.lower and engine.upper >= other.upper and worse
+    is_no_better = engine.lower <= other.lower + alike and engine.upper >= other.upper - alike
+    return is_no_better and (engine.lower < other.lower - alike or engine.upper > other.upper + alike)

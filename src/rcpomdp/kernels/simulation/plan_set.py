@@ -90,6 +90,8 @@ def _affordable(sure_cost: float, left: float) -> bool:
 def _places(p: PlanArrays, domain: int, states: IndexArray, place: IntArray) -> bool:
     """Write where each state stands in a domain; False if one does not."""
     first, last = p.domain_start[domain], p.domain_start[domain + 1]
+    if last - first < states.size:
+        return False
     at = first
     for i in range(states.size):
         while at < last and p.domain_states[at] < states[i]:
@@ -168,9 +170,9 @@ def best_node(
     """The plan within the budget that promises most at a belief, or ``node`` if none has more than ``value``."""
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
-        if not _places(p, domain, states, w.place):
-            continue
         within = _within(p, domain, left)
+        if within == 0 or not _places(p, domain, states, w.place):
+            continue
         _fill_scores(p, domain, 0, within, states.size, probs, w)
         for j in range(within):
             if w.score[j] > value and _others_fit(p, p.group[domain] + j, left):
@@ -200,8 +202,9 @@ def _some_plan_fits(p: PlanArrays, left: FloatArray, states: IndexArray, place: 
     """True if some plan covers a support and can be paid."""
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
-        if _places(p, domain, states, place):
-            for j in range(_within(p, domain, left)):
+        within = _within(p, domain, left)
+        if within > 0 and _places(p, domain, states, place):
+            for j in range(within):
                 if _others_fit(p, p.group[domain] + j, left):
                     return True
     return False

@@ -22,7 +22,8 @@ from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
 _LAST = 3  # candidates in the last round of simulated runs
-_ROUNDS, _MOST_RUNS = 0.7, 1000  # share of the time for all rounds, and runs of a candidate in one of them
+_MOST_RUNS = 1000  # of a candidate in one round
+_HASTE = 0.8  # of its share of the time a candidate may take in a round: a batch of runs ends late
 
 
 class BestPolicy(NamedTuple):
@@ -55,11 +56,12 @@ def best_guided(
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
     The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides.
     """
+    clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
     values: dict[str, Worth] = {}
     running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
     for rounds in range(n_rounds):
-        each = _ROUNDS * seconds / n_rounds / len(running)
+        each = _HASTE * (clock.left or 0.0) / (n_rounds - rounds) / len(running)
         for name in running:
             found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, _MOST_RUNS, np.inf)
             values[name] = together(values[name], found) if name in values else found

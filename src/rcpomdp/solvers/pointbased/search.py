@@ -8,6 +8,7 @@ ARCS. It starts from an informed bound (above) and blind plans (below), and `sea
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -170,21 +171,23 @@ class PointBasedSearch:
         Beliefs that differ by δ in sum differ in value by at most δ times the span of the values; each backup may add
         that much, and the roundings of its sums, to a bound.
         """
-        x, f = self.parts.space, self.parts.informed
-        blind = self.parts.plans.value[: x.gain.size]
-        finite = f.corner[np.isfinite(f.corner)]
-        highest, lowest = float(finite.max()), float(blind.min())
+        x, highest = self.parts.space, self._highest
+        lowest = float(self.parts.plans.value[: x.gain.size].min())
         largest = max(abs(highest), abs(lowest), float(np.abs(x.gain[0]).max())) + self._largest_allowance
         return 4 * SAME * (highest - min(lowest, highest) + largest) / self.model.fade
 
     @property
     def late(self) -> float:
         """Late rewards that the upper bound may miss, from when next to nothing has grown to a budget."""
-        corner = self.parts.informed.corner
         if not np.isfinite(self.parts.levels.tiny).any():
             return 0.0
-        span = float(corner[np.isfinite(corner)].max()) - self.parts.space.worst + self._largest_allowance
-        return _LATE * span
+        return _LATE * (self._highest - self.parts.space.worst + self._largest_allowance)
+
+    @cached_property
+    def _highest(self) -> float:
+        """The largest value of the informed bounds; these stay as they are, and may be very many."""
+        corner = self.parts.informed.corner
+        return max(float(layer.max(where=np.isfinite(layer), initial=-np.inf)) for table in corner for layer in table)
 
     @property
     def _largest_allowance(self) -> float:
