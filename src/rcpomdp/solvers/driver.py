@@ -5,11 +5,13 @@ counts, and the greatest lower one.
 
 Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
 times for an engine whose bounds are not the best on either side, or that is behind another one. An engine is behind
-another one whose bounds are no worse on both sides and better on one. It is dropped after two turns in a row, or at
-once if its gap is twice as wide. So a wrong guess about the model costs a part of the
-time and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once
-never waits for the others. A *relaxation* is an engine that bounds the optimum from above alone; when only relaxations
-are left, the search is over.
+another one whose bounds are no worse on both sides and better on one. It is dropped after two turns in a row. A search
+whose gap is twice as wide is dropped at once, and so is a relaxation that is far behind. So a wrong guess about the
+model costs a part of the time and never the answer. An engine is set up when its first turn comes: a model that the
+first one solves at once never waits for the others.
+
+A *relaxation* is an engine that bounds the optimum from above alone. When only relaxations are left, the search is
+over.
 """
 
 from __future__ import annotations
@@ -229,7 +231,7 @@ class Driver:
         engine = turn.engine
         leaders = [] if engine is None else self._leaders(engine)
         turn.behind = turn.behind + 1 if leaders else 0
-        if any(_gap(engine) > _HOPELESS * _gap(leader) for leader in leaders):
+        if not turn.is_relaxation and any(_gap(engine) > _HOPELESS * _gap(leader) for leader in leaders):
             turn.behind = _BEHIND
         is_far = (
             turn.is_relaxation

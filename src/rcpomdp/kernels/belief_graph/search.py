@@ -22,7 +22,7 @@ from .store import NONE, Scratch, Space, Store, best_action
 
 DONE, FULL, CROWDED = 0, 1, 2
 _MOST_POINTS = 64  # points that one look tests, the newest first
-LONG = 20_000_000  # elementary steps after which a trial goes no deeper, so that the clock is looked at
+LONG = 3_000_000  # elementary steps after which a trial goes no deeper, so that the clock is looked at
 _NESTING = 8  # rays followed one after the other to where a gap comes from
 
 
