@@ -125,6 +125,7 @@ def program(
 _NO_PLANS = PlanArrays(
     budget=np.zeros(0),
     sure_cost=np.zeros((0, 0)),
-    **{name: np.zeros(0, dtype=np.int64) for name in PlanArrays._fields[2:-1]},
+    **{name: np.zeros(0, dtype=np.int64) for name in PlanArrays._fields[2:-2]},
     values=np.zeros(0),
+    tops=np.zeros(0),
 )

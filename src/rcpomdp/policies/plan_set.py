@@ -274,9 +274,16 @@ class PlanSetPolicy:
         size = np.diff(self.domain_start)
         values_start = np.concatenate([[0], np.cumsum(np.diff(group) * size)])
         values = np.empty(self.values.size)
+        n_plans = guides - group[:-1]
+        tops_start = np.concatenate([[0], np.cumsum(-(-n_plans // kernels.BLOCK) * size)])
+        tops = np.empty(tops_start[-1])
         for i in np.flatnonzero(np.diff(group)).tolist():
             rows = self.values_start[self._order[group[i] : group[i + 1]], None] + np.arange(size[i])
-            values[values_start[i] : values_start[i + 1]] = self.values[rows].T.ravel()
+            table = self.values[rows].T  # [states, plans and guides]
+            values[values_start[i] : values_start[i + 1]] = table.ravel()
+            if n_plans[i]:
+                blocks = np.maximum.reduceat(table[:, : n_plans[i]], np.arange(0, n_plans[i], kernels.BLOCK), axis=1)
+                tops[tops_start[i] : tops_start[i + 1]] = blocks.ravel()
         values[values_start[-1] :] = self.values[self.values_start[self._order[group[-1] :]]]
         holds = np.argsort(self.domain_states, kind="stable")
         held = np.bincount(self.domain_states, minlength=self.model.n_states)
@@ -291,7 +298,9 @@ class PlanSetPolicy:
             holder_start=np.concatenate([[0], np.cumsum(held)]),
             holder=np.repeat(np.arange(m), size)[holds],
             values_start=values_start,
+            tops_start=tops_start,
             values=values,
+            tops=tops,
         )
 
     @cached_property

@@ -19,6 +19,7 @@ from ..jit import inner, kernel
 
 NONE = -1
 ROUNDING = 1e-12  # relative difference of sure cost and budget that counts as none
+BLOCK = 64  # plans of a domain that have a common bound
 
 
 class PlanArrays(NamedTuple):
@@ -27,7 +28,8 @@ class PlanArrays(NamedTuple):
     Guides have an infinite sure cost, and so come after the plans of their domain.
 
     The values of domain i's n plans stand state by state, n numbers for each, from ``values_start[i]`` on; those of
-    belief nodes, one number each, from ``values_start[m]`` on.
+    belief nodes, one number each, from ``values_start[m]`` on. The plans of a domain form blocks of `BLOCK`, the last
+    one smaller. The largest value of each block stands state by state, too, from ``tops_start[i]`` on.
     """
 
     budget: FloatArray  # [K] at the start
@@ -40,7 +42,9 @@ class PlanArrays(NamedTuple):
     holder_start: IntArray  # [S + 1]
     holder: IntArray  # the domains that hold state s are holder_start[s]:holder_start[s + 1]
     values_start: IntArray  # [m + 1]
+    tops_start: IntArray  # [m + 1]
     values: FloatArray
+    tops: FloatArray
 
 
 class PlanScratch(NamedTuple):
@@ -167,16 +171,32 @@ def best_node(
     probs: FloatArray,
     w: PlanScratch,
 ) -> int:
-    """The plan within the budget that promises most at a belief, or ``node`` if none has more than ``value``."""
+    """The plan within the budget that promises most at a belief, or ``node`` if none has more than ``value``.
+
+    Plans that may spend more mostly promise more, so the last block comes first. A block is left out if its bound is
+    no more than what is found. Of plans that promise as much as each other the first one of the first domain counts.
+    """
     for h in range(p.holder_start[states[0]], p.holder_start[states[0] + 1]):
         domain = p.holder[h]
         within = _within(p, domain, left)
         if within == 0 or not _places(p, domain, states, w.place):
             continue
-        _fill_scores(p, domain, 0, within, states.size, probs, w)
-        for j in range(within):
-            if w.score[j] > value and _others_fit(p, p.group[domain] + j, left):
-                node, value = p.group[domain] + j, w.score[j]
+        n_blocks = (p.guides[domain] - p.group[domain] + BLOCK - 1) // BLOCK
+        best = NONE
+        for block in range((within - 1) // BLOCK, -1, -1):
+            top = 0.0
+            for i in range(states.size):
+                top += probs[i] * p.tops[p.tops_start[domain] + w.place[i] * n_blocks + block]
+            if top < value or (top == value and best == NONE):
+                continue
+            first, last = block * BLOCK, min((block + 1) * BLOCK, within)
+            _fill_scores(p, domain, first, last, states.size, probs, w)
+            for j in range(last - 1, first - 1, -1):
+                is_better = w.score[j] > value or (w.score[j] == value and best != NONE)
+                if is_better and _others_fit(p, p.group[domain] + j, left):
+                    best, value = j, w.score[j]
+        if best != NONE:
+            node = p.group[domain] + best
     return int(node)
 
 

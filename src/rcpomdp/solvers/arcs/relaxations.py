@@ -42,7 +42,8 @@ from ..warmup import smallest_ending_model, smallest_model
 _TABLES, _GRID = 0.025, 0.5  # shares of the time limit: each table, a grid
 _SET_UP, _PRICED_SET_UP = 0.05, 0.02  # the same for the set-up of a search without a price, and of one with a price
 _EXPECTATION, _MORE_EXPECTATION = 0.03, 0.04  # the same for column generation at first, and each time after that
-_PILOT = 1e8  # products of the first table, which tells how many there is time for
+_PILOT = 2e8  # products of the first table, which tells how many there is time for
+_SPEED = 1.5e9  # products a second, about
 _UNTIMED = 2e9  # products of a table without a time limit
 _ITERATIONS, _UNTIMED_ITERATIONS = 100, 10  # of column generation
 
@@ -101,10 +102,15 @@ class RemainingEngine(Relaxation):
             make(_UNTIMED, lambda: False)
             return
         clock, began = Clock(share * limit), time.perf_counter()
-        bound = make(_PILOT, lambda: clock.over)
+        pilot = min(_PILOT, _SPEED * share * limit / 4)
+        bound = make(pilot, lambda: clock.over)
         used = time.perf_counter() - began
-        if clock.left is not None and clock.left > 2 * used and (bound is None or self._is_promising(bound)):
-            make(0.8 * _PILOT * clock.left / max(used, 1e-6), lambda: clock.over)
+        if clock.left is None or clock.left < 2 * used:
+            return
+        if bound is None:  # the small one was too small
+            make(_SPEED * clock.left / 2, lambda: clock.over)
+        elif self._is_promising(bound):
+            make(0.8 * pilot * clock.left / max(used, 1e-6), lambda: clock.over)
 
     def _note(self, tables: RemainingBudgets, is_informed: bool, work: float, over: Callable[[], bool]) -> float | None:
         bound = tables.bound(is_informed, work, over)

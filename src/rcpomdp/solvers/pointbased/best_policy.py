@@ -7,7 +7,7 @@ history, whatever its guides are (docs/theory.md, Theorem 26), so that simulatio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +49,14 @@ def best_guided(
     multipliers: FloatArray,
     promise: float,
     seconds: float,
+    afterwards: Callable[[], Clock],
     seed: int,
 ) -> BestPolicy:
     """Return the plans with the guides that earn most, or without any if none earns more.
 
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
-    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides.
+    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides. If time
+    was short for the winner, some more runs `afterwards` tell its value.
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
@@ -63,11 +65,18 @@ def best_guided(
     for rounds in range(n_rounds):
         each = _HASTE * (clock.left or 0.0) / (n_rounds - rounds) / len(running)
         for name in running:
+            if values and clock.over:
+                break
             found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, _MOST_RUNS, np.inf)
             values[name] = together(values[name], found) if name in values else found
-        best_first = sorted((name for name in running if name != "plans"), key=lambda name: -values[name].reward)
-        running = ["plans", *best_first[: max(_LAST - 1, len(running) // 2)]]
+        guided = [name for name in running if name in values and name != "plans"]
+        guided.sort(key=lambda name: -values[name].reward)
+        running = ["plans", *guided[: max(_LAST - 1, len(running) // 2)]]
     best = max(running, key=lambda name: max(values[name].reward, promise if name == "plans" else -math.inf))
+    runs = values[best].runs
+    if runs is not None and runs < _FEWEST_RUNS:
+        more = simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds, _FEWEST_RUNS)
+        values[best] = together(values[best], more)
     best_first = sorted(values, key=lambda name: (name != best, -values[name].reward))
     told = tuple(CandidateValue(name, values[name].reward, _error(values[name])) for name in best_first)
     return BestPolicy(tried[best], values[best], told)

@@ -37,7 +37,7 @@ def guided_plan_sets(
     plans: PlanSetPolicy, searches: Sequence[PointBasedSearch], multipliers: FloatArray, seconds: float, seed: int
 ) -> Iterator[tuple[str, PlanSetPolicy]]:
     """Yield the plan set with guides of each kind, by name."""
-    clock = Clock(_FIB * seconds)
+    clock, whole = Clock(_FIB * seconds), Clock((_FIB + _NEEDED) * seconds)
     classes = observability_classes(plans.model)
     ordered = in_class_order(plans.model, classes)
     for factor in _FACTORS if multipliers.any() else (0.0,):
@@ -45,6 +45,8 @@ def guided_plan_sets(
             break
         yield f"FIB, λ × {factor:g}", plans.with_guides(_fib_guides(ordered, classes, factor * multipliers))
     for search in searches:
+        if whole.over:
+            break
         factor = float((search.objective.costs[multipliers > 0] / multipliers[multipliers > 0]).max(initial=0.0))
         each = Clock(_NEEDED * seconds / len(searches))
         yield f"SARSOP, λ × {factor:.3g}", _with_guides(plans, search, each, seed)

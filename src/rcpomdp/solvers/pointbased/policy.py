@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..._types import AnyArray, FloatArray
+from ..._types import AnyArray, FloatArray, IntArray
 from ...kernels.pointbased.arrays import NONE
 from ...kernels.pointbased.plans import product
 from ...policies import ControllerPolicy, PlanSetPolicy
@@ -16,12 +16,23 @@ if TYPE_CHECKING:
 
 
 class _Node(NamedTuple):
-    """A belief plan, a plan of a class, or a plan from the states of a support, where some costs are never met."""
+    """A belief plan, or a plan from the states of a support, where some costs are never met."""
 
     candidate: int = NONE
     plan: int = NONE
     support: tuple[int, ...] = ()
     free: tuple[bool, ...] = ()  # [K] costs that are never met
+
+
+class _Rows(NamedTuple):
+    """Nodes of a plan set."""
+
+    action: IntArray  # [n]
+    after: IntArray  # [n, O] what follows, by `_Builder.refer`
+    sure: FloatArray  # [n, K]
+    domain: IntArray  # [n]
+    size: IntArray  # [n] of its values
+    values: FloatArray  # one after another
 
 
 def plan_set(search: PointBasedSearch, candidate: int, everywhere: bool = False) -> PlanSetPolicy:
@@ -30,12 +41,10 @@ def plan_set(search: PointBasedSearch, candidate: int, everywhere: bool = False)
     With the cheapest plan of each class, if there is to be one everywhere.
     """
     builder = _Builder(search)
-    builder.number(builder.of_candidate(candidate))
+    builder.start_at(candidate)
     if everywhere:
         for plan in search.parts.plans.default[search.classes.reachable].tolist():
-            builder.number(_Node(plan=plan))
-    for node in builder.order:
-        builder.add(node)
+            builder.refer_to_plan(plan)
     return builder.policy()
 
 
@@ -46,42 +55,49 @@ def candidate_controller(search: PointBasedSearch, candidate: int) -> Controller
 
 
 class _Builder:
-    """Nodes in the order they are met, and their arrays."""
+    """Gathers nodes: belief plans and plans of supports one by one, then the plans of classes all at once."""
 
     def __init__(self, search: PointBasedSearch) -> None:
         self.search, self.parts = search, search.parts
-        self.order: list[_Node] = []
+        self._order: list[_Node] = []
         self._number: dict[_Node, int] = {}
+        self._plans: dict[int, None] = {}  # plans of classes that nodes refer to
         self._domain: dict[tuple[int, ...], int] = {}
-        self._class_domain: dict[int, int] = {}  # the same of whole classes
-        self.rows: list[tuple[int, AnyArray, FloatArray, int, FloatArray]] = []
 
-    def number(self, node: _Node) -> int:
-        """The place of a node, the next one if it is new."""
+    def start_at(self, candidate: int) -> None:
+        """Make a candidate of the root the first node."""
+        plan = int(self.parts.candidates.info["plan"][candidate])
+        if plan == NONE:
+            self._refer(_Node(candidate=candidate))
+        else:
+            self._refer_from(plan, self.search.root)
+
+    def _refer(self, node: _Node) -> int:
+        """Return the number of a node, the next one if it is new."""
         if node not in self._number:
-            self._number[node] = len(self.order)
-            self.order.append(node)
+            self._number[node] = len(self._order)
+            self._order.append(node)
         return self._number[node]
 
-    def of_candidate(self, candidate: int) -> _Node:
-        """The node of a candidate of the root."""
-        plan = int(self.parts.candidates.info["plan"][candidate])
-        return _Node(candidate=candidate) if plan == NONE else self._at(plan, self.search.root)
+    def refer_to_plan(self, plan: int) -> int:
+        """Return what stands for a plan of a class until all nodes are numbered: −2 − plan."""
+        self._plans[plan] = None
+        return -2 - plan
 
-    def _at(self, plan: int, belief: int) -> _Node:
-        """The node of a plan that is followed from a belief: what is never expected there is never spent."""
+    def _refer_from(self, plan: int, belief: int) -> int:
+        """Refer to a plan that is followed from a belief: what is never expected there is never spent."""
         s, n_costs = self.parts, self.search.model.n_costs
         first = len(s.space.gain) - n_costs
         expected = [product(s.space, s.beliefs, s.plans, belief, plan, first + k) for k in range(n_costs)]
         free = tuple(bool(e <= 0 < w) for e, w in zip(expected, s.plans.sure[plan], strict=True))
         if not any(free):
-            return _Node(plan=plan)
+            return self.refer_to_plan(plan)
         at, size = int(s.beliefs.info["offset"][belief]), int(s.beliefs.info["size"][belief])
-        return _Node(plan=plan, support=tuple(s.beliefs.state[at : at + size].tolist()), free=free)
+        return self._refer(_Node(plan=plan, support=tuple(s.beliefs.state[at : at + size].tolist()), free=free))
 
-    def add(self, node: _Node) -> None:
-        """Write a node's row: action, successors, sure cost, domain and values."""
-        self.rows.append(self._belief_plan(node.candidate) if node.candidate != NONE else self._plan(node))
+    def _row(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
+        """Return the action, what follows, the sure cost, the domain and the values of a node."""
+        return self._belief_plan(node.candidate) if node.candidate != NONE else self._plan_of_support(node)
 
     def _belief_plan(self, candidate: int) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
         s, c, b = self.parts, self.parts.candidates, self.parts.beliefs
@@ -90,33 +106,31 @@ class _Builder:
         first, row = int(c.info["links"][candidate]), b.info["row"][i]
         for e in range(int(b.degree[row, a])):
             edge, link = int(b.edge[row, a]) + e, int(c.link[first + e])
-            node = _Node(candidate=link) if link >= 0 else self._at(-2 - link, int(b.edge_child[edge]))
-            after[b.edge_obs[edge]] = self.number(node)
+            if link >= 0:
+                after[b.edge_obs[edge]] = self._refer(_Node(candidate=link))
+            else:
+                after[b.edge_obs[edge]] = self._refer_from(-2 - link, int(b.edge_child[edge]))
         return a, after, c.sure[candidate], NONE, c.total[candidate, :1]
 
-    def _plan(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
+    def _plan_of_support(self, node: _Node) -> tuple[int, AnyArray, FloatArray, int, FloatArray]:
         x, g = self.parts.space, self.parts.plans
         cls, a, at, links, _ = g.info[node.plan].tolist()
         first, last, pair = int(x.start[cls]), int(x.start[cls + 1]), cls * x.gain.shape[2] + a
         seen = x.seen_obs[x.seen_ptr[pair] : x.seen_ptr[pair + 1]]
-        followers = g.link[links : links + seen.size].tolist()
         after = np.full(x.model.n_observations, NONE)
-        at += (len(x.gain) - 1 - self.search.model.n_costs) * (last - first)  # the vector of the reward
-        values, sure = g.value[at : at + last - first], g.sure[node.plan]
-        if not node.support:
-            after[seen] = [self.number(_Node(plan=plan)) for plan in followers]
-            return a, after, sure, self._domain_of_class(cls, first, last), values
         lands = self._seen(node.support, a)
-        for o, plan in zip(seen.tolist(), followers, strict=True):
+        for o, plan in zip(seen.tolist(), g.link[links : links + seen.size].tolist(), strict=True):
             if o in lands:
-                after[o] = self.number(_Node(plan=plan, support=tuple(sorted(lands[o])), free=node.free))
+                after[o] = self._refer(_Node(plan=plan, support=tuple(sorted(lands[o])), free=node.free))
+        at += self._reward_row * (last - first)
+        states = np.array(node.support)[np.argsort(self.search.classes.order[list(node.support)])]
         domain = self._domain.setdefault(node.support, len(self._domain))
-        return a, after, np.where(node.free, 0.0, sure), domain, values[np.array(node.support) - first]
+        return a, after, np.where(node.free, 0.0, g.sure[node.plan]), domain, g.value[at + states - first]
 
-    def _domain_of_class(self, cls: int, first: int, last: int) -> int:
-        if cls not in self._class_domain:
-            self._class_domain[cls] = self._domain.setdefault(tuple(range(first, last)), len(self._domain))
-        return self._class_domain[cls]
+    @property
+    def _reward_row(self) -> int:
+        """The row of the reward in a plan's vectors."""
+        return len(self.parts.space.gain) - 1 - self.search.model.n_costs
 
     def _seen(self, support: tuple[int, ...], a: int) -> dict[int, set[int]]:
         """The states that may follow a support under an action, by observation."""
@@ -128,25 +142,84 @@ class _Builder:
                     found.setdefault(o, set()).add(lands)
         return found
 
+    def _special(self) -> _Rows:
+        """Belief plans and plans of supports; more of them may turn up on the way."""
+        k = self.search.model.n_costs
+        rows = [self._row(node) for node in self._order]
+        action, after, sure, domain, values = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+        return _Rows(
+            np.array(action, dtype=np.int64),
+            np.array(after, dtype=np.int64).reshape(len(rows), self.search.model.n_observations),
+            np.array(sure, dtype=np.float64).reshape(len(rows), k),
+            np.array(domain, dtype=np.int64),
+            np.array([len(v) for v in values], dtype=np.int64),
+            np.concatenate([np.zeros(0), *values]),
+        )
+
+    def _all_plans(self) -> IntArray:
+        """The plans of classes that nodes refer to, those first, with all that follow them."""
+        known = np.zeros(int(self.parts.counts["plans"][0]), dtype=np.bool_)
+        found = [np.array(list(self._plans), dtype=np.int64)]
+        known[found[0]] = True
+        while found[-1].size:
+            followers = self._followers(found[-1])[2]
+            new = np.unique(followers[~known[followers]]).astype(np.int64)
+            known[new] = True
+            found.append(new)
+        return np.concatenate(found)
+
+    def _followers(self, plans: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Which of the plans, after which observation, is followed by which plan."""
+        x, info = self.parts.space, self.parts.plans.info[plans]
+        pair = info["cls"].astype(np.int64) * x.gain.shape[2] + info["action"]
+        row, k = _ragged(x.seen_ptr[pair + 1] - x.seen_ptr[pair])
+        return row, x.seen_obs[x.seen_ptr[pair][row] + k], self.parts.plans.link[info["links"][row] + k]
+
+    def _plans_of_classes(self, plans: IntArray) -> _Rows:
+        x, g, order = self.parts.space, self.parts.plans, self.search.classes.order
+        info = g.info[plans]
+        row, seen, follower = self._followers(plans)
+        after = np.full((plans.size, x.model.n_observations), NONE)
+        after[row, seen] = -2 - follower
+        classes, cls = np.unique(info["cls"], return_inverse=True)
+        domains, place = np.empty(classes.size, dtype=np.int64), np.empty(order.size, dtype=np.int64)
+        for i, c in enumerate(classes.tolist()):
+            first, last = int(x.start[c]), int(x.start[c + 1])
+            domains[i] = self._domain.setdefault(tuple(range(first, last)), len(self._domain))
+            place[first:last] = np.argsort(order[first:last])
+        start, size = x.start[info["cls"]], np.diff(x.start)[info["cls"]]
+        row, k = _ragged(size)
+        values = g.value[(info["values"] + self._reward_row * size)[row] + place[start[row] + k]]
+        return _Rows(info["action"].astype(np.int64), after, g.sure[plans], domains[cls.reshape(-1)], size, values)
+
     def policy(self) -> PlanSetPolicy:
-        """All nodes as a policy of the model, in its own numbering of states."""
-        actions, successors, sure, domain, values = zip(*self.rows, strict=True)
-        order = self.search.classes.order
-        # Values go with the states of their domain, which are in increasing order there.
-        places = {n: np.argsort(order[list(states)]) for states, n in self._domain.items()}
+        """Return all nodes as a policy of the model, in its own numbering of states."""
+        order, special = self.search.classes.order, self._special()
+        plans = self._all_plans()
+        parts = special, self._plans_of_classes(plans)
+        number = np.full(int(self.parts.counts["plans"][0]), NONE)
+        number[plans] = len(self._order) + np.arange(plans.size)
+        after = np.concatenate([part.after for part in parts])
+        to_plan = after <= -2
+        after[to_plan] = number[-2 - after[to_plan]]
         states = [np.sort(order[list(states)]) for states in self._domain]
-        values = tuple(v if n == NONE else v[places[n]] for v, n in zip(values, domain, strict=True))
         return PlanSetPolicy(
             self.search.model,
-            actions=np.array(actions, dtype=np.int64),
-            successors=np.array(successors, dtype=np.int64),
-            sure_cost=np.array(sure).reshape(len(actions), self.search.model.n_costs),
-            domain=np.array(domain, dtype=np.int64),
+            actions=np.concatenate([part.action for part in parts]),
+            successors=after,
+            sure_cost=np.concatenate([part.sure for part in parts]),
+            domain=np.concatenate([part.domain for part in parts]),
             domain_start=np.cumsum([0, *(len(states_of) for states_of in states)]),
             domain_states=np.concatenate([np.zeros(0, dtype=np.int64), *states]),
-            values_start=np.cumsum([0, *(len(v) for v in values)]),
-            values=np.concatenate(values),
+            values_start=np.concatenate([[0], np.cumsum(np.concatenate([part.size for part in parts]))]),
+            values=np.concatenate([part.values for part in parts]),
         )
+
+
+def _ragged(count: IntArray) -> tuple[IntArray, IntArray]:
+    """The row of each entry of rows that have so many of them, and its place in the row."""
+    row = np.repeat(np.arange(count.size), count)
+    return row, np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
 
 
 def controller(search: PointBasedSearch, plan: int) -> ControllerPolicy:
