@@ -376,3 +376,29 @@ def test_what_is_no_plan_set_is_refused_with_a_sentence(parts: dict[str, Any], s
     with pytest.raises(rc.PolicyError) as caught:
         PlanSetPolicy(TIGER, **GOOD | parts)
     assert str(caught.value) == sentence
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.integers(1, 300), st.floats(0, 1.2))
+def test_the_plan_that_is_followed_is_the_best_that_can_be_paid(seed: int, n: int, left: float) -> None:
+    """So many plans that they form blocks, with values that often are the same, beside a plain look at each."""
+    rng = np.random.default_rng(seed)
+    model = TIGER.with_budget(max(left, 1e-3))
+    values = rng.integers(-4, 5, (n, 2)).astype(float)
+    sure = np.append(rng.random(n - 1), 0.0)
+    policy = PlanSetPolicy(
+        model,
+        actions=rng.integers(0, 3, n),
+        successors=np.full((n, 2), n - 1),
+        sure_cost=sure[:, None],
+        domain=np.zeros(n, dtype=int),
+        domain_start=[0, 2],
+        domain_states=[0, 1],
+        values_start=2 * np.arange(n + 1),
+        values=values.ravel(),
+        start=n - 1,
+    )
+    node = policy.initial(RNG).node
+    affordable = sure <= model.budget[0]
+    assert affordable[node]
+    assert values[node].mean() == values[affordable].mean(axis=1).max()

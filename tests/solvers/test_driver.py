@@ -192,6 +192,29 @@ def test_an_engine_whose_bounds_are_not_the_best_gets_less_of_the_time() -> None
     assert calls.count("c") < 0.6 * calls.count("a")
 
 
+def test_a_search_that_is_no_better_on_one_side_and_worse_on_the_other_is_dropped() -> None:
+    calls: list[str] = []
+    ahead = Scripted("a", [(1.0, 9.0)] * 400 + [(9.0, 9.0)], calls=calls)
+    behind = Scripted("b", [(1.0 + 1e-9, 10.0)], calls=calls)
+    assert drive(ahead, behind).run() == "optimal"
+    assert "".join(calls).rstrip("a").count("ab") == 2
+
+
+def turns_of_a_relaxation(upper: float) -> int:
+    """The slices that a relaxation has in 100 seconds beside a search at (1, 9); a short turn is 2.5 seconds."""
+    calls: list[str] = []
+    clock = ManualClock(100.0)
+    search = Scripted("s", [(1.0, 9.0)], calls=calls, clock=clock)
+    relaxed = Scripted("r", [(-np.inf, upper)], calls=calls, clock=clock)
+    made = Driver([lambda: search], Effort(0.1, clock), [], [lambda: relaxed])
+    assert made.run() == "time limit"
+    return calls.count("r")
+
+
+def test_a_relaxation_that_is_far_behind_has_one_turn_and_one_that_is_near_has_two() -> None:
+    assert turns_of_a_relaxation(9.5) > turns_of_a_relaxation(11.0) > 0
+
+
 def test_equal_bounds_drop_nobody() -> None:
     made = drive(Scripted("a", [(0.0, 10.0)]), Scripted("b", apart(300)))
     assert made.run() == "optimal"
