@@ -4,11 +4,11 @@ An *engine* is a search that advances slice by slice and has bounds at any time.
 counts, and the greatest lower one.
 
 Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
-times for an engine whose bounds are not the best on either side, or that is behind another one. An engine is behind
-another one whose bounds are no worse on both sides and better on one. It is dropped after two turns in a row. A search
-whose gap is twice as wide is dropped at once, and so is a relaxation that is far behind. So a wrong guess about the
-model costs a part of the time and never the answer. An engine is set up when its first turn comes: a model that the
-first one solves at once never waits for the others.
+times for an engine whose last turn improved no bound on record. An engine is behind another one whose bounds are no
+worse on both sides and better on one. It is dropped after two turns in a row. A search whose gap is twice as wide is
+dropped at once, and so is a relaxation that is far behind. So a wrong guess about the model costs a part of the time
+and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once never
+waits for the others.
 
 A *relaxation* is an engine that bounds the optimum from above alone. When only relaxations are left, the search is
 over.
@@ -31,7 +31,7 @@ _TURN, _SHORT_TURN = 0.1, 0.025  # share of the time limit that a turn takes, or
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
 _HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
-_FOLLOWING = 3.0  # times that what an engine has used counts if no bound of its own is the best
+_IDLE = 3.0  # times that what an engine has used counts if its last turn improved nothing
 _ALIKE = 1e-3  # of the gap: bounds that differ by less are equally good
 _FAR = 0.15  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
@@ -79,6 +79,7 @@ class _Turn:
     is_relaxation: bool
     engine: Engine | None = None
     used: float = 0.0  # time or work of its turns so far
+    weight: float = 1.0  # times that this counts
     behind: int = 0  # turns in a row after which it was behind
     ended: str | None = None  # what ended it
 
@@ -106,6 +107,7 @@ class Driver:
         self._racing = list(self._turns)  # in the order of their first turns
         self._now: _Turn | None = None  # whose turn it is
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
+        self._before: TracePoint | None = None  # bounds on record before the turn
         self._work = _WORK
 
     @property
@@ -142,18 +144,14 @@ class Driver:
             if self.trace and self._clock.share_used(share):
                 return TIME_LIMIT
             if self._now is None:
-                self._now = min(self._racing, key=self._share_used)
+                self._now = min(self._racing, key=lambda turn: turn.weight * turn.used)
+                self._before = self.trace[-1] if self.trace else None
             self._advance(self._now)
         return OPTIMAL
 
-    def _share_used(self, turn: _Turn) -> float:
-        """What an engine has used of the time or work, to compare with others."""
-        engine = turn.engine
-        if engine is None or not self.trace:
-            return turn.used
-        best = self.trace[-1]
-        leads = engine.upper <= best.upper + self._alike or -np.inf < best.lower <= engine.lower + self._alike
-        return turn.used if leads and not self._leaders(engine) else _FOLLOWING * turn.used
+    def _last_status(self) -> str:
+        """The status of a search in which every engine has ended: the first one's counts for most."""
+        return next(turn.ended for turn in self._turns if turn.ended is not None and not turn.is_relaxation)
 
     @property
     def _alike(self) -> float:
@@ -161,13 +159,15 @@ class Driver:
         gap = self.trace[-1].upper - self.trace[-1].lower
         return _ALIKE * gap if np.isfinite(gap) else 0.0
 
+    @property
+    def _has_improved(self) -> bool:
+        """True if the turn has improved a bound on record."""
+        before, now = self._before, self.trace[-1]
+        return before is None or now.lower > before.lower + self._alike or now.upper < before.upper - self._alike
+
     def _leaders(self, engine: Engine) -> list[Engine]:
         """The engines that an engine is behind."""
         return [other for other in self.engines if _is_behind(engine, other, self._alike)]
-
-    def _last_status(self) -> str:
-        """The status of a search in which every engine has ended: the first one's counts for most."""
-        return next(turn.ended for turn in self._turns if turn.ended is not None and not turn.is_relaxation)
 
     def _advance(self, turn: _Turn) -> None:
         """One slice of an engine's turn, or its set-up."""
@@ -189,6 +189,7 @@ class Driver:
         self._note()
         turn.used += self._spent(turn) - before
         if turn.ended is not None or (len(self._racing) > 1 and self._is_over(turn)):
+            turn.weight = 1.0 if self._has_improved else _IDLE
             self._now = self._until = None
             self._compare(turn)
             if turn.ended is not None:

@@ -55,8 +55,9 @@ def best_guided(
     """Return the plans with the guides that earn most, or without any if none earns more.
 
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
-    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides. If time
-    was short for the winner, some more runs `afterwards` tell its value.
+    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides. What
+    counts is the mean less its standard error, so that a few lucky runs win nothing. If time was short for the winner,
+    some more runs `afterwards` tell its value.
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
@@ -70,9 +71,10 @@ def best_guided(
             found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, _MOST_RUNS, np.inf)
             values[name] = together(values[name], found) if name in values else found
         guided = [name for name in running if name in values and name != "plans"]
-        guided.sort(key=lambda name: -values[name].reward)
+        guided.sort(key=lambda name: _error(values[name]) - values[name].reward)
         running = ["plans", *guided[: max(_LAST - 1, len(running) // 2)]]
-    best = max(running, key=lambda name: max(values[name].reward, promise if name == "plans" else -math.inf))
+    known = {"plans": promise}
+    best = max(running, key=lambda name: max(values[name].reward - _error(values[name]), known.get(name, -math.inf)))
     runs = values[best].runs
     if runs is not None and runs < _FEWEST_RUNS:
         more = simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds, _FEWEST_RUNS)
