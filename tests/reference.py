@@ -29,6 +29,28 @@ def renumbered(case: Dense, order: np.ndarray) -> Dense:
     return Dense(case.model, T, case.Z[:, order], case.R[order], case.C[:, order])
 
 
+def with_unreachable_states(model: CPOMDP, n: int) -> CPOMDP:
+    """The model with n more states, which lead to each other alone."""
+    case, n_actions, size = dense(model), model.n_actions, model.n_states
+
+    def padded(known: np.ndarray, more: float, shape: tuple[int, ...]) -> np.ndarray:
+        wider = np.full(shape, more)
+        wider[tuple(map(slice, known.shape))] = known
+        return wider
+
+    T = padded(case.T, 0.0, (n_actions, size + n, size + n))
+    T[:, size:, size:] = 1 / n
+    return CPOMDP(
+        transition=T,
+        observation=padded(case.Z, 1 / model.n_observations, (n_actions, size + n, model.n_observations)),
+        reward=padded(case.R, 0.0, (size + n, n_actions)),
+        cost=padded(case.C, 1.0, (model.n_costs, size + n, n_actions)),
+        initial_belief=np.append(model.initial_belief, np.zeros(n)),
+        discount=model.discount,
+        budget=model.budget,
+    )
+
+
 def tolerance(case: Dense, gain: np.ndarray) -> float:
     """What rounding may do to a value: 1e-9 of the largest that there can be, and more if the discount is near 1."""
     gamma = case.model.discount

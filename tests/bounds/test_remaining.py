@@ -11,7 +11,7 @@ from random_cases import random_case
 from rcpomdp.bounds.belief_grid import BeliefGrid
 from rcpomdp.bounds.remaining import Ledger, RemainingBudgets
 from rcpomdp.model.classes import observability_classes
-from reference import dense
+from reference import dense, with_unreachable_states
 
 
 def at_most(low: float, high: float) -> bool:
@@ -82,6 +82,31 @@ def test_a_grid_of_beliefs_encloses_the_optimum(seed: int) -> None:
             assert at_most(found.lower, high)
             assert at_most(low, found.upper)
             assert found.lower <= found.upper
+
+
+@pytest.mark.parametrize(("budget", "prior"), [(2.0, 0.01), (2.0, 0.3), (1.5, 0.1)])
+def test_plans_of_a_grid_heed_observations_that_are_impossible_at_its_points(budget: float, prior: float) -> None:
+    """A test is positive in the bad state only; a plan of the point where all is well may be followed elsewhere."""
+    stay, treat = np.eye(2), np.array([[0.95, 0.05], [0.7, 0.3]])
+    waits, tests = [[0.8, 0.2, 0.0], [0.6, 0.3, 0.1]], [[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]]
+    model = rc.CPOMDP(
+        transition=np.array([stay, stay, treat]),
+        observation=np.array([waits, tests, [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]]),
+        reward=[[-1.0, -1.3, -3.0], [-20.0, -20.3, -21.0]], cost=[[[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]],
+        initial_belief=[1 - prior, prior], discount=0.95, budget=budget,
+    )  # fmt: skip
+    found = BeliefGrid(model).bounds(np.array(model.budget), np.array(model.spending_limit), 1e8, never)
+    assert found is not None
+    assert found.lower <= found.upper
+
+
+def test_states_that_nothing_reaches_make_no_grid_larger() -> None:
+    tiger = rc.problems.make("tiger")
+    found = [
+        BeliefGrid(model).bounds(np.array(model.budget), np.array(model.spending_limit), 1e7, never)
+        for model in (tiger, with_unreachable_states(tiger, 20))
+    ]
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_a_grid_of_beliefs_all_but_solves_the_tiger() -> None:

@@ -116,7 +116,46 @@ def test_the_second_search_is_not_set_up_if_the_first_one_needs_no_turn() -> Non
     assert [engine.name for engine in made.engines] == ["a"]
 
 
+def test_a_pilot_solves_an_easy_model_before_any_set_up() -> None:
+    clock = ManualClock(100.0)
+    pilot = Scripted("p", apart(2), clock=clock)
+    made = Driver([fail(AssertionError("not needed"))], Effort(0.1, clock), [], pilot=lambda: pilot)
+    assert made.run() == "optimal"
+    assert [engine.name for engine in made.engines] == ["p"]
+
+
+def test_a_pilot_has_one_short_turn_and_drops_nobody() -> None:
+    calls: list[str] = []
+    clock = ManualClock(100.0)
+    pilot = Scripted("p", [(4.0, 5.0)], calls=calls, clock=clock)
+    a, b = (Scripted(name, [(0.0, 10.0)], calls=calls, clock=clock) for name in "ab")
+    made = Driver([lambda: a, lambda: b], Effort(0.1, clock), [], pilot=lambda: pilot)
+    assert made.run() == "time limit"
+    assert "".join(calls).startswith("pppa")  # 3 % of the time
+    assert calls.count("p") == 3
+    assert calls.count("a") == pytest.approx(calls.count("b"), abs=11)
+    assert (made.trace[-1].lower, made.trace[-1].upper) == (4.0, 5.0)
+    assert [engine.name for engine in made.engines] == ["p", "a", "b"]  # its plans may still serve
+
+
+def test_without_a_time_limit_there_is_no_pilot() -> None:
+    made = Driver([lambda: Scripted("a", apart(2))], Effort(0.1, ManualClock()), [], pilot=fail(AssertionError()))
+    assert made.run() == "optimal"
+
+
 # Bounds
+
+
+def test_a_lower_bound_without_a_policy_ends_no_search() -> None:
+    clock = ManualClock(100.0)
+    search = Scripted("s", [(-np.inf, 9.0)] * 3 + [(1.0, 9.0)], clock=clock)
+    relaxed = Scripted("r", [(5.0, 5.0)], clock=clock)
+    made = Driver([lambda: search], Effort(0.1, clock), [], [lambda: relaxed])
+    assert made.run() == "time limit"
+    bounds = [(point.lower, point.upper) for point in made.trace]
+    assert bounds[-1] == (5.0, 5.0)
+    assert (-np.inf, 9.0) in bounds  # no policy was known yet
+    assert all(lower in (-np.inf, 1.0, 5.0) for lower, _ in bounds)
 
 
 def test_the_best_bound_of_each_side_counts() -> None:

@@ -42,14 +42,14 @@ def check_sound(model: rc.CPOMDP, result: Any, epsilon: float = 1e-3) -> None:
 
 
 class Looks:
-    """A clock of one second that is over after so many looks, and counts those that come later."""
+    """A clock that shows up to 0.9 s for so many looks, then jumps by a second at each one, and counts those."""
 
     def __init__(self, before: int) -> None:
         self.before, self.all, self.told_after = before, 0, 0
 
     def now(self) -> float:
         self.all += 1
-        return 0.9 * self.all / self.before if self.all <= self.before else 2.0
+        return 0.9 * self.all / self.before if self.all <= self.before else 1.0 + self.after
 
     def note(self, _: Any) -> None:
         self.told_after += self.all > self.before

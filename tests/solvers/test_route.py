@@ -42,6 +42,12 @@ def test_the_belief_graph_alone_keeps_step_limits_and_does_what_is_asked_of_it()
     assert choose_route(model, needs="a reason") == Route((BELIEF_GRAPH,), "a reason")
 
 
+@pytest.mark.parametrize("problem", ["ce", "tiger", "delivery", "hallway"])
+def test_states_that_nothing_reaches_change_no_route(problem: str) -> None:
+    model = rc.problems.make(problem)
+    assert choose_route(reference.with_unreachable_states(model, 30)) == choose_route(model)
+
+
 def test_chance_among_terminal_states_leaves_moves_certain() -> None:
     T = np.array([[[0.0, 1.0], [0.5, 0.5]]])
     model = rc.CPOMDP(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 from ..kernels.arrays import ModelArrays
 from ..kernels.bounds import remaining
 from ..kernels.bounds.remaining import GridRows
@@ -46,7 +46,8 @@ class BeliefGrid:
     def __init__(self, model: CPOMDP, memory_limit: float = np.inf) -> None:
         classes = observability_classes(model)
         self.model = in_class_order(model, classes)
-        self._memory, self._start, self._width = memory_limit, classes.start, int(classes.sizes.max())
+        self._memory, self._start = memory_limit, classes.start
+        self._width = int(classes.sizes[classes.reachable].max())
         self._number: dict[tuple[int, ...], int] = {}
         self._beliefs: list[FloatArray] = []  # [n] of each point, over its class, filled with zeros
         self._cls: list[int] = []
@@ -77,7 +78,7 @@ class BeliefGrid:
     def work(self) -> float:
         """Products that a level of each budget takes, for both bounds."""
         n = self._width
-        return float(self._steps * (len(self._rows.weight) * (2 + n * n) + self._points.size * self.model.n_actions))
+        return float(self._steps * (len(self._rows.belief) * (2 + n * n) + self._points.size * self.model.n_actions))
 
     def bounds(self, budget: FloatArray, limit: FloatArray, work: float, over: Callable[[], bool]) -> Bounds | None:
         """Return the bounds at the start by so many products; None if these are too few, or time is up.
@@ -188,35 +189,39 @@ class BeliefGrid:
     def _follow(self) -> GridRows:
         """The beliefs that follow each point and action, as mixtures of points, in rows ``a*E + e``."""
         model, start = self.model, self._start
-        ptr, weight, belief, moves, vertex_ptr, vertex = [0], [], [], [], [0], list[int]()
+        ptr, belief, moves, vertex_ptr, vertex = [0], [], [], [0], list[int]()
         points: list[dict[int, float]] = []
         for a in range(model.n_actions):
-            dense = model.transition[a].toarray(), model.observation[a].toarray()
+            known: dict[int, tuple[IntArray, FloatArray, FloatArray]] = {}
             for cls, b in zip(self._cls, self._beliefs, strict=True):
-                first, size = int(start[cls]), int(start[cls + 1] - start[cls])
-                rows, row = dense[0][first : first + size], dict[int, float]()
-                for o in np.flatnonzero(((b[:size] @ rows) > 0) @ (dense[1] > 0)).tolist():
-                    joint = rows * dense[1][:, o]  # [size, S]
-                    after = b[:size] @ joint
+                if cls not in known:
+                    known[cls] = self._moves_of(cls, a)
+                lands, moved, told = known[cls]
+                row = dict[int, float]()
+                for o in np.flatnonzero(told.any(axis=0)).tolist():
+                    joint = moved * told[:, o]  # [size, lands]
+                    after = b[: len(moved)] @ joint
                     chance = float(after.sum())
-                    to = int(np.searchsorted(start, np.flatnonzero(after)[0], side="right")) - 1
-                    inside = slice(int(start[to]), int(start[to + 1]))
-                    mixture = self._mixture(to, after[inside] / chance)
-                    for point, share in mixture.items():
-                        row[point] = row.get(point, 0.0) + chance * share
-                    weight.append(chance)
-                    belief.append(np.append(after[inside] / chance, np.zeros(self._width))[: self._width])
-                    block = np.zeros((self._width, self._width))
-                    block[:size, : inside.stop - inside.start] = joint[:, inside]
+                    if chance == 0:  # other beliefs that follow a plan of this point may observe it
+                        after = joint.sum(axis=0)
+                    seen = np.flatnonzero(joint.any(axis=0))
+                    to = int(np.searchsorted(start, lands[seen[0]], side="right")) - 1
+                    follows, block = np.zeros(self._width), np.zeros((self._width, self._width))
+                    follows[lands[seen] - start[to]] = after[seen] / after.sum()
+                    block[: len(moved), lands[seen] - start[to]] = joint[:, seen]
+                    mixture = self._mixture(to, follows[: int(start[to + 1] - start[to])])
+                    if chance > 0:
+                        for point, share in mixture.items():
+                            row[point] = row.get(point, 0.0) + chance * share
+                    belief.append(follows)
                     moves.append(block)
                     vertex += mixture
                     vertex_ptr.append(len(vertex))
-                ptr.append(len(weight))
+                ptr.append(len(belief))
                 points.append(row)
         point_ptr = np.cumsum([0, *map(len, points)])
         return GridRows(
             ptr=np.array(ptr),
-            weight=np.array(weight),
             belief=np.array(belief),
             moves=np.array(moves),
             vertex_ptr=np.array(vertex_ptr),
@@ -225,6 +230,12 @@ class BeliefGrid:
             point=np.array([point for row in points for point in row], dtype=np.int32),
             point_weight=np.array([share for row in points for share in row.values()]),
         )
+
+    def _moves_of(self, cls: int, a: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The states [m] that a class leads to under an action, T(s, a, ·) [size, m], and Z(·, a, o) [m, O]."""
+        moves = self.model.transition[a][int(self._start[cls]) : int(self._start[cls + 1])]
+        lands = np.unique(moves.indices).astype(np.int64)
+        return lands, moves[:, lands].toarray(), self.model.observation[a][lands].toarray()
 
     def _mixture(self, cls: int, belief: FloatArray) -> dict[int, float]:
         """The grid points around a belief, with their weights: its simplex in Freudenthal's triangulation."""

@@ -30,7 +30,7 @@ def reachable_supports(model: CPOMDP, most: int) -> SupportGraph | None:
 
     >>> import rcpomdp as rc
     >>> len(reachable_supports(rc.problems.make("ce"), 100).members)
-    2
+    3
     """
     from ..kernels.supports import FULL, NONE, Supports, enter_first, enumerate_supports
 

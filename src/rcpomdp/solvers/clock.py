@@ -20,6 +20,7 @@ _AFTERWARDS = 0.1  # share of a time limit for telling what a policy is worth
 _AFTER_ALL = 0.2  # part of it that is there for that even if it is late
 _GRACE = 0.25  # seconds that a set-up may take in any case: there are bounds then
 SETUP = 0.35  # share of a time limit after which iterations of the set-up make do with what they have
+PILOT_SETUP = 0.01  # the same for a search that goes ahead to see whether the model is easy
 
 
 class Clock:

@@ -10,8 +10,12 @@ dropped at once, and so is a relaxation that is far behind. So a wrong guess abo
 and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once never
 waits for the others.
 
-A *relaxation* is an engine that bounds the optimum from above alone. When only relaxations are left, the search is
-over.
+A *pilot* comes first: a search with a short set-up and one short turn. It solves an easy model before the others begin
+set-ups that take a share of the time limit.
+
+A *relaxation* is an engine without a policy. It bounds the optimum from above, and some bound it from below. When only
+relaxations are left, the search is over. A search is optimal when the policy of a search, and not only a bound, is
+within epsilon of the upper bound.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from .effort import Effort
 from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, TracePoint
 
 _TURN, _SHORT_TURN = 0.1, 0.025  # share of the time limit that a turn takes, or one of a relaxation that is behind,
+_PILOT_TURN = 0.03  # share of the time limit that the pilot's turn takes
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
 _HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
@@ -76,7 +81,8 @@ class _Turn:
     """An engine in the race."""
 
     make: Callable[[], Engine]
-    is_relaxation: bool
+    is_relaxation: bool = False
+    is_pilot: bool = False
     engine: Engine | None = None
     used: float = 0.0  # time or work of its turns so far
     weight: float = 1.0  # times that this counts
@@ -92,6 +98,7 @@ class Driver:
     makers : set up the engines, in the order of their first turns
     trace : bounds that are known before; the driver adds to it
     relaxations : set up the relaxations, which take their first turns after the first engine's
+    pilot : set up the pilot; without a time limit there is none
     """
 
     def __init__(
@@ -100,14 +107,18 @@ class Driver:
         effort: Effort,
         trace: list[TracePoint],
         relaxations: Sequence[Callable[[], Engine]] = (),
+        pilot: Callable[[], Engine] | None = None,
     ) -> None:
         self._effort, self._clock, self.trace = effort, effort.clock, trace
-        self._turns = [_Turn(make, False) for make in makers]
-        self._turns[1:1] = [_Turn(make, True) for make in relaxations]
+        self._turns = [_Turn(make) for make in makers]
+        self._turns[1:1] = [_Turn(make, is_relaxation=True) for make in relaxations]
+        if pilot is not None and self._clock.time_limit is not None:
+            self._turns.insert(0, _Turn(pilot, is_pilot=True))
         self._racing = list(self._turns)  # in the order of their first turns
         self._now: _Turn | None = None  # whose turn it is
         self._until: float | None = None  # time or work at which the turn ends; None: it has not begun
         self._before: TracePoint | None = None  # bounds on record before the turn
+        self._attained = trace[-1].lower if trace else -np.inf  # the best lower bound that a policy is known for
         self._work = _WORK
 
     @property
@@ -117,7 +128,7 @@ class Driver:
 
     def add(self, make: Callable[[], Engine]) -> None:
         """Set up one more engine, if time and memory allow it."""
-        turn = _Turn(make, False)
+        turn = _Turn(make)
         self._turns.append(turn)
         with suppress(TimeUpError, MemoryError):
             turn.engine = self._set_up(turn)
@@ -136,7 +147,7 @@ class Driver:
             return INTERRUPTED
 
     def _run(self, share: float) -> str:
-        while not (self.trace and self.trace[-1].upper - self.trace[-1].lower <= self._effort.epsilon):
+        while not (self.trace and self.trace[-1].upper - self._attained <= self._effort.epsilon):
             if any(turn.engine is not None and turn.engine.upper == -float("inf") for turn in self._turns):
                 return INFEASIBLE
             if all(turn.is_relaxation for turn in self._racing):
@@ -151,7 +162,8 @@ class Driver:
 
     def _last_status(self) -> str:
         """The status of a search in which every engine has ended: the first one's counts for most."""
-        return next(turn.ended for turn in self._turns if turn.ended is not None and not turn.is_relaxation)
+        searches = [turn for turn in self._turns if not turn.is_relaxation and not turn.is_pilot]
+        return next(turn.ended for turn in searches if turn.ended is not None)
 
     @property
     def _alike(self) -> float:
@@ -166,8 +178,9 @@ class Driver:
         return before is None or now.lower > before.lower + self._alike or now.upper < before.upper - self._alike
 
     def _leaders(self, engine: Engine) -> list[Engine]:
-        """The engines that an engine is behind."""
-        return [other for other in self.engines if _is_behind(engine, other, self._alike)]
+        """The engines that an engine is behind; the pilot had a head start."""
+        others = [turn.engine for turn in self._turns if turn.engine is not None and not turn.is_pilot]
+        return [other for other in others if _is_behind(engine, other, self._alike)]
 
     def _advance(self, turn: _Turn) -> None:
         """One slice of an engine's turn, or its set-up."""
@@ -216,7 +229,7 @@ class Driver:
         limit, now = self._clock.time_limit, self._spent(turn)
         if self._until is None:
             is_short = turn.is_relaxation and turn.engine.upper > self.trace[-1].upper
-            share = _SHORT_TURN if is_short else _TURN
+            share = _PILOT_TURN if turn.is_pilot else _SHORT_TURN if is_short else _TURN
             self._until = now + (self._work if limit is None else share * limit)
         over = now >= self._until
         if over and limit is None:
@@ -229,6 +242,9 @@ class Driver:
         A relaxation that is far behind has had its only turn, and its memory is free. A search that was dropped stays,
         for its plans may still serve.
         """
+        if turn.is_pilot:
+            turn.ended = turn.ended or TIME_LIMIT
+            return
         engine = turn.engine
         leaders = [] if engine is None else self._leaders(engine)
         turn.behind = turn.behind + 1 if leaders else 0
@@ -264,7 +280,11 @@ class Driver:
         if not engines:
             return
         counts = [sum(engine.counts[i] for engine in engines) for i in range(3)]
-        lower, upper = max(engine.lower for engine in engines), min(engine.upper for engine in engines)
+        searches = [turn.engine.lower for turn in self._turns if turn.engine is not None and not turn.is_relaxation]
+        self._attained = max(self._attained, *searches)
+        # While no policy is known to keep the budget, it is no use to know that there is one.
+        lower = -np.inf if self._attained == -np.inf else max(engine.lower for engine in engines)
+        upper = min(engine.upper for engine in engines)
         if not self.trace:
             self.trace.append(self._effort.first(TracePoint(0.0, lower, upper, *counts)))
             return

@@ -45,14 +45,19 @@ class Worth(NamedTuple):
 def worth(model: CPOMDP, policy: Policy[Any], clock: Clock, seed: int, hurry: bool = False) -> Worth:
     """The value of a policy, exactly if that is quick."""
     left = np.inf if clock.left is None else clock.left
+    exact = exact_worth(model, policy, min(left / 2, _HURRY if hurry else np.inf))
+    return exact or simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed)
+
+
+def exact_worth(model: CPOMDP, policy: Policy[Any], seconds: float) -> Worth | None:
+    """The exact value of a policy; None if that takes too long."""
     tolerance = _PRECISION * (max(float(np.abs(model.reward).max()), float(model.cost.max(initial=0.0))) or 1.0)
-    seconds = min(left / 2, _HURRY if hurry else np.inf)
     time_left = Clock(seconds)
     with suppress(TimeUpError), within(over=lambda: time_left.over):
         exact = evaluate(model, policy, tolerance, _BELIEFS, time_limit=seconds, most_work=_BELIEFS)
         if exact.error <= 2 * tolerance:
             return Worth(exact.reward, exact.cost)
-    return simulated_worth(model, policy, Clock(_HURRY if hurry else clock.left), seed)
+    return None
 
 
 def with_expected_costs(result: Result, model: CPOMDP, clock: Clock, seed: int) -> Result:

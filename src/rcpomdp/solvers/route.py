@@ -35,6 +35,7 @@ class Route(NamedTuple):
 
     engines: tuple[str, ...]
     why: str
+    has_pilot: bool = False  # a point-based search with a short set-up goes ahead of one with a long set-up
 
     def __str__(self) -> str:
         in_turn = ", in turn" if len(self.engines) > 1 else ""
@@ -52,12 +53,14 @@ def choose_route(model: CPOMDP, *, needs: str | None = None) -> Route:
         return Route((BELIEF_GRAPH,), needs)
     if model.has_step_limits:
         return Route((BELIEF_GRAPH,), "the model has step limits")
-    ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, ~model.terminal]
+    classes = observability_classes(model)
+    is_met = classes.reachable[classes.class_of] & ~model.terminal
+    ways = np.diff(model.arrays.t_ptr).reshape(model.n_actions, model.n_states)[:, is_met]
     if (ways <= 1).all():
         if model.n_states > _LARGE:
             return Route((BELIEF_GRAPH,), "every move is certain")
         return Route((BELIEF_GRAPH, POINT_BASED), "every move is certain")
-    largest = int(observability_classes(model).sizes.max())
+    has_pilot, largest = model.n_states <= _LARGE, int(classes.sizes[classes.reachable].max())
     if largest <= _FEW_DIMENSIONS:
-        return Route((POINT_BASED, BELIEF_GRAPH), f"beliefs have at most {largest} states")
-    return Route((POINT_BASED,), "moves are uncertain, and beliefs have many states")
+        return Route((POINT_BASED, BELIEF_GRAPH), f"beliefs have at most {largest} states", has_pilot)
+    return Route((POINT_BASED,), "moves are uncertain, and beliefs have many states", has_pilot)

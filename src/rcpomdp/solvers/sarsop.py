@@ -29,7 +29,7 @@ from ..model import CPOMDP
 from ..verification.proof import NO_BUDGET
 from .belief_graph.search import BeliefGraphSearch, BeliefGraphSwitches, Objective
 from .checks import check_common, check_totals
-from .clock import SETUP, Clock, Slices, StallDetector
+from .clock import PILOT_SETUP, SETUP, Clock, Slices, StallDetector
 from .driver import Driver, Engine
 from .early import Aim, answers_early, finishing
 from .effort import Effort
@@ -118,10 +118,17 @@ def _by_search(
     needs = "the caller gave a search or its switches" if warm_start is not None or switches is not None else None
     route = choose_route(model, needs=needs)
     makers: dict[str, Callable[[], Engine]] = {
-        POINT_BASED: lambda: _Engine(_point_based(model, goal.objective, effort), goal, effort),
+        POINT_BASED: lambda: _Engine(_point_based(model, goal.objective, effort, SETUP), goal, effort),
         BELIEF_GRAPH: lambda: _Engine(_belief_graph(model, goal.objective, switches, warm_start, effort), goal, effort),
     }
-    driver = Driver([makers[name] for name in route.engines], effort, [])
+    driver = Driver(
+        [makers[name] for name in route.engines],
+        effort,
+        [],
+        pilot=(lambda: _Engine(_point_based(model, goal.objective, effort, PILOT_SETUP), goal, effort))
+        if route.has_pilot and not effort.proves
+        else None,
+    )
     status = driver.run()
     with finishing(effort.clock):
         searches = [engine.search for engine in driver.engines if isinstance(engine, _Engine)]
@@ -144,7 +151,8 @@ def _by_search(
         return with_expected_costs(found, model, effort.clock, effort.seed)
 
 
-def _point_based(model: CPOMDP, objective: Objective, effort: Effort) -> PointBasedSearch:
+def _point_based(model: CPOMDP, objective: Objective, effort: Effort, setup: float) -> PointBasedSearch:
+    """Make a search; `setup` is the share of the time for its informed bounds."""
     clock = effort.clock
     with clock.stopped():
         point_based.load_kernels()
@@ -152,8 +160,8 @@ def _point_based(model: CPOMDP, objective: Objective, effort: Effort) -> PointBa
         model,
         objective,
         memory_limit=effort.memory_limit,
-        over=lambda: clock.over,
-        delay_seconds=0.0 if effort.proves else clock.share_left(SETUP),
+        over=lambda: clock.share_used(setup),
+        delay_seconds=0.0 if effort.proves else clock.share_left(setup),
     )
 
 

@@ -117,8 +117,7 @@ def fib_step(
 class GridRows(NamedTuple):
     """What follows points of a grid of beliefs, in rows ``a*E + e``; a belief is filled up to n states with zeros."""
 
-    ptr: IntArray  # [A*E + 1] where the observations of a row start
-    weight: FloatArray  # P(o | e, a)
+    ptr: IntArray  # [A*E + 1] where the observations of a row start: those that its class may lead to
     belief: FloatArray  # [., n] the belief that follows
     moves: FloatArray  # [., n, n] T(s, a, s') Z(s', a, o)
     vertex_ptr: IntArray  # where the points around that belief start

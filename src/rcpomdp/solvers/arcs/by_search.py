@@ -22,7 +22,7 @@ from ...bounds.mdp import mdp_q_values
 from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...policies import ControllerPolicy
-from ..clock import SETUP
+from ..clock import PILOT_SETUP, SETUP
 from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
@@ -31,7 +31,7 @@ from ..pointbased.engine import PointBasedEngine
 from ..pointbased.policy import candidate_controller, plan_set
 from ..pointbased.switches import PointBasedSwitches
 from ..policy_value import with_expected_costs
-from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, Result
+from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, Result
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
 from .known_supports import told_of_states, with_known_supports, without_known_supports
@@ -46,6 +46,8 @@ _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at leas
 _PROMISING = 0.25  # of the gap: a table whose bound is no farther behind is made larger
 _FACTORS = (1.0, 2.0, 0.5)  # of the multipliers, for searches whose vectors guide a policy
 _TINY = 1e-100  # a budget that stands for none where shares of it are compared
+_LEFT_OVER = 0.04  # share of the time left over by the choice of a policy with which the search goes on
+_ENDED = (OPTIMAL, INFEASIBLE, INTERRUPTED)  # statuses with which there is nothing to choose
 _NOTHING = 1e-6  # of what can be spent at all
 
 _E = TypeVar("_E", bound=Engine)
@@ -69,7 +71,7 @@ def by_search(
     is_plain = effort.proves or switches is not None or act_time is not None or known_infeasible
     race = _Race(model, effort, route, found, is_plain)
     race.start(
-        lambda split: PointBasedEngine(split, effort, point_based, race.share_for_setup),
+        lambda split, share: PointBasedEngine(split, effort, point_based, share),
         lambda split: BeliefGraphEngine(split, effort, switches, known_infeasible),
     )
     status = race.run()
@@ -114,19 +116,23 @@ class _Race:
         return _TO_CHOOSE if costs_vary(self._split) else _TO_CHOOSE_ALIKE
 
     @property
-    def share_for_setup(self) -> float:
+    def _share_for_setup(self) -> float:
         """The share of the time for the informed bounds of the point-based search: less where others hold, too."""
         others_hold = self._supports is not None or (not self._is_plain and BeliefGrid.fits(self._model))
         return _SHORT_SETUP if others_hold else SETUP
 
-    def start(self, point_based: Callable[[CPOMDP], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
+    def start(self, point_based: Callable[[CPOMDP, float], Engine], belief_graph: Callable[[CPOMDP], Engine]) -> None:
         """Put the engines at the start."""
-        makers = {POINT_BASED: point_based, BELIEF_GRAPH: belief_graph}
+        makers = {
+            POINT_BASED: lambda: point_based(self._split, self._share_for_setup),
+            BELIEF_GRAPH: lambda: belief_graph(self._split),
+        }
         self._driver = Driver(
-            [partial(makers[name], self._split) for name in self._route.engines],
+            [makers[name] for name in self._route.engines],
             self._effort,
             [] if self._found is None else list(self._found.trace),
             [] if self._is_plain else self._relaxations.makers(POINT_BASED in self._route.engines),
+            (lambda: point_based(self._split, PILOT_SETUP)) if self._route.has_pilot and not self._is_plain else None,
         )
 
     def _is_promising(self, upper: float) -> bool:
@@ -135,17 +141,18 @@ class _Race:
         return upper - last.upper <= _PROMISING * (last.upper - last.lower)
 
     def engine(self, kind: type[_E]) -> _E | None:
-        """The engine of a kind, if it was set up and not dropped."""
-        return next((engine for engine in self._driver.engines if isinstance(engine, kind)), None)
+        """The engine of a kind, if it was set up and not dropped; of two, the one that proves more of its policy."""
+        found = [engine for engine in reversed(self._driver.engines) if isinstance(engine, kind)]
+        return max(found, key=lambda engine: engine.lower, default=None)
 
     def run(self) -> str:
         """Search, but for the time that choosing a policy takes; return what ended it."""
         return self._driver.run(1 - self._to_choose)
 
     def choose(self, status: str) -> str:
-        """Choose a policy; where there is no choice, search on in the time for that. Return what ended it."""
+        """Choose a policy, and search on where time is left over; return what ended it."""
         clock = self._effort.clock
-        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED):
+        if status in _ENDED:
             return status
         engine = self.engine(PointBasedEngine)
         if engine is None or not engine.is_admissible:
@@ -153,11 +160,26 @@ class _Race:
             engine = self.engine(PointBasedEngine)
         if engine is None or not engine.is_admissible or not engine.search.limited.any():
             return status
-        if status in (OPTIMAL, INFEASIBLE, INTERRUPTED) or clock.over:
+        if status in _ENDED or clock.over:
             return status
+        began = clock.elapsed
+        self._chosen = self._best_policy(engine)
+        limit, used = clock.time_limit, clock.elapsed - began
+        if status != TIME_LIMIT or limit is None or clock.share_left(1.0) < used + _LEFT_OVER * limit:
+            return status
+        status = self._driver.run(1 - (used + _LEFT_OVER * limit / 2) / limit)
+        if status not in _ENDED:
+            engine = self.engine(PointBasedEngine)
+            assert engine is not None  # it was there before
+            self._chosen = self._best_policy(engine)
+        return status
+
+    def _best_policy(self, engine: PointBasedEngine) -> BestPolicy:
+        """The plans of a search with the guides that earn most."""
+        clock = self._effort.clock
         plans = plan_set(engine.search, engine.search.best_candidate, everywhere=True)
         seconds = clock.left if clock.left is not None else clock.elapsed * self._to_choose / (1 - self._to_choose)
-        self._chosen = best_guided(
+        return best_guided(
             told_of_states(plans, self._model, self._supports),
             [each.search for each in self._relaxations.searches],
             self._relaxations.multipliers,
@@ -166,7 +188,6 @@ class _Race:
             clock.afterwards,
             self._effort.seed,
         )
-        return status
 
     def ask_for_least_budget(self) -> None:
         """Let a belief-graph search find the least budget."""
@@ -230,9 +251,11 @@ class _Race:
             # It may change plans as long as the budget allows, so the budget is what no history exceeds.
             sure_cost = np.minimum(self._model.budget, self._model.most_spent)
             reward = min(max(chosen.value.reward, engine.lower), trace[-1].upper)  # chance has no say in what is proven
-            cost = np.minimum(chosen.value.cost, sure_cost)
+            cost, error = np.minimum(chosen.value.cost, sure_cost), chosen.value.error
+            if error is not None:  # runs that contradict what is proven err by so much at least
+                error = np.maximum(error, np.abs(np.append(reward - chosen.value.reward, cost - chosen.value.cost)))
             more |= {"policy": chosen.policy, "candidates": chosen.candidates}
-            more |= {"standard_error": chosen.value.error, "runs": chosen.value.runs}
+            more |= {"standard_error": error, "runs": chosen.value.runs}
         return outcome(
             status,
             trace,

@@ -50,6 +50,7 @@ from .step_limits import with_some_budget, without_that_budget
 from .supports import OverSupports, over_supports
 
 VARIANTS = ("levels", "paper")
+_FOR_LEAST_BUDGETS = "no policy keeps the budgets, and the least ones are asked for"
 _STATUS_OF = {TimeUpError: TIME_LIMIT, MemoryError: MEMORY_LIMIT, KeyboardInterrupt: INTERRUPTED}
 
 
@@ -204,7 +205,7 @@ def _by_route(
             return found
     route = choose_route(model, needs=None if switches is None else "its switches are given")
     if known_infeasible:
-        route = choose_route(model, needs="no policy keeps the budgets, and the least ones are asked for")
+        route = choose_route(model, needs=_FOR_LEAST_BUDGETS)
     try:
         with effort.clock.setting_up_again():
             supports = over_supports(model) if not known_infeasible and not plain else None
@@ -214,7 +215,7 @@ def _by_route(
                 return result
         # What is needed of each cost alone is to be told of the model itself.
         if supports is not None:
-            route, known_infeasible = choose_route(model, needs="nothing may be spent, and that is not enough"), True
+            route, known_infeasible = choose_route(model, needs=_FOR_LEAST_BUDGETS), True
         return by_search(model, effort, route, found=found, switches=switches, known_infeasible=known_infeasible)
     except (TimeUpError, MemoryError, KeyboardInterrupt) as error:
         if found is None:

@@ -15,7 +15,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...policies import PlanSetPolicy
 from ..clock import Clock
-from ..policy_value import Worth, simulated_worth, worth
+from ..policy_value import Worth, exact_worth, simulated_worth, worth
 from ..result import CandidateValue
 from .guides import guided_plan_sets
 from .search import PointBasedSearch
@@ -79,6 +79,8 @@ def best_guided(
     if runs is not None and runs < _FEWEST_RUNS:
         more = simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds, _FEWEST_RUNS)
         values[best] = together(values[best], more)
+    if plans.model.horizon is not None:  # its beliefs come to an end
+        values[best] = exact_worth(plans.model, tried[best], afterwards().left or np.inf) or values[best]
     best_first = sorted(values, key=lambda name: (name != best, -values[name].reward))
     told = tuple(CandidateValue(name, values[name].reward, _error(values[name])) for name in best_first)
     return BestPolicy(tried[best], values[best], told)

@@ -43,13 +43,18 @@ def guided_plan_sets(
     for factor in _FACTORS if multipliers.any() else (0.0,):
         if clock.over:
             break
-        yield f"FIB, λ × {factor:g}", plans.with_guides(_fib_guides(ordered, classes, factor * multipliers))
+        at = factor * multipliers
+        yield f"FIB, {_in_words(at)}", plans.with_guides(_fib_guides(ordered, classes, at))
     for search in searches:
         if whole.over:
             break
-        factor = float((search.objective.costs[multipliers > 0] / multipliers[multipliers > 0]).max(initial=0.0))
         each = Clock(_NEEDED * seconds / len(searches))
-        yield f"SARSOP, λ × {factor:.3g}", _with_guides(plans, search, each, seed)
+        yield f"SARSOP, {_in_words(search.objective.costs)}", _with_guides(plans, search, each, seed)
+
+
+def _in_words(multipliers: FloatArray) -> str:
+    """For example "λ = 1.61", or "λ = 1.61, 0.2" for two costs."""
+    return "λ = " + ", ".join(f"{each:.3g}" for each in multipliers) if multipliers.any() else "λ = 0"
 
 
 def _with_guides(policy: PlanSetPolicy, search: PointBasedSearch, clock: Clock, seed: int) -> PlanSetPolicy:
