@@ -144,11 +144,14 @@ class PlanSetPolicy:
             self.start,
         )
 
-    def with_states(self, model: CPOMDP, state: IntArray) -> PlanSetPolicy:
-        """The same plans for a model whose state ``state[i]`` is state i; it increases within each domain."""
+    def with_states(self, model: CPOMDP, state: IntArray, actions: IntArray | None = None) -> PlanSetPolicy:
+        """The same plans for a model whose state ``state[i]`` is state i; it increases within each domain.
+
+        ``actions [n]`` are what the nodes' actions are there, if that is something else.
+        """
         return PlanSetPolicy(
             model,
-            self.actions,
+            self.actions if actions is None else actions,
             self.successors,
             self.sure_cost,
             self.domain,

@@ -9,6 +9,7 @@ there is nothing to choose from.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -19,10 +20,11 @@ from ..._types import FloatArray
 from ...bounds.belief_grid import BeliefGrid
 from ...bounds.blind import blind_vectors
 from ...bounds.mdp import mdp_q_values
+from ...deadline import TimeUpError, within
 from ...model import CPOMDP
 from ...model.classes import observability_classes
 from ...policies import ControllerPolicy
-from ..clock import PILOT_SETUP, SETUP
+from ..clock import PILOT_SETUP, SETUP, Clock
 from ..driver import Driver, Engine
 from ..early import finishing
 from ..effort import Effort
@@ -34,7 +36,7 @@ from ..policy_value import with_expected_costs
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, Result
 from ..route import BELIEF_GRAPH, POINT_BASED, Route
 from .engine import BeliefGraphEngine
-from .known_supports import told_of_states, with_known_supports, without_known_supports
+from .known_supports import KnownSupports, told_of_states, with_known_supports, without_known_supports
 from .outcome import outcome
 from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
@@ -42,6 +44,7 @@ from .search import ArcsSwitches
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
 _TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.2, 0.06  # share of the time for choosing a policy; if costs are alike in a class
 _SHORT_SETUP = 0.15  # share of the time for informed bounds where states are split, or there is a grid of beliefs
+_FOR_SUPPORTS = 0.05  # share of the time for splitting states by supports
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for
 _PROMISING = 0.25  # of the gap: a table whose bound is no farther behind is made larger
 _FACTORS = (1.0, 2.0, 0.5)  # of the multipliers, for searches whose vectors guide a policy
@@ -104,9 +107,17 @@ class _Race:
     def __init__(self, model: CPOMDP, effort: Effort, route: Route, found: Result | None, is_plain: bool) -> None:
         self._model, self._effort, self._route, self._found = model, effort, route, found
         self._is_plain = is_plain
-        self._split, self._supports = (model, None) if is_plain else with_known_supports(model)
+        self._split, self._supports = (model, None) if is_plain else self._with_known_supports()
         self._relaxations = Relaxations(model, effort, self._is_promising)
         self._chosen: BestPolicy | None = None
+
+    def _with_known_supports(self) -> tuple[CPOMDP, KnownSupports | None]:
+        """The model with known supports, if there is time for it."""
+        limit = self._effort.clock.time_limit
+        clock = Clock(None if limit is None else _FOR_SUPPORTS * limit)
+        with suppress(TimeUpError), within(over=lambda: clock.over):
+            return with_known_supports(self._model)
+        return self._model, None
 
     @property
     def _to_choose(self) -> float:
@@ -178,13 +189,12 @@ class _Race:
         """The plans of a search with the guides that earn most."""
         clock = self._effort.clock
         plans = plan_set(engine.search, engine.search.best_candidate, everywhere=True)
-        seconds = clock.left if clock.left is not None else clock.elapsed * self._to_choose / (1 - self._to_choose)
         return best_guided(
             told_of_states(plans, self._model, self._supports),
             [each.search for each in self._relaxations.searches],
             self._relaxations.multipliers,
             engine.lower,
-            seconds,
+            clock.left,
             clock.afterwards,
             self._effort.seed,
         )

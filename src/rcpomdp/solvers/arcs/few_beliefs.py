@@ -244,7 +244,9 @@ def _belief_mdp(search: PointBasedSearch, limited: IntArray) -> tuple[BeliefMDP,
     )
     _in_strides(lambda sweeps: kernels.raise_needs(mdp, sweeps), mdp.need)
     # One action for ever, and last what needs the least share of the budget.
-    mdp.steady[:, -1] = (mdp.need / np.maximum(search.budget[limited], 1e-300)).max(axis=2, initial=0.0).argmin(axis=1)
+    with np.errstate(over="ignore"):  # of a budget of nothing
+        share = mdp.need / np.maximum(search.budget[limited], 1e-300)
+    mdp.steady[:, -1] = share.max(axis=2, initial=0.0).argmin(axis=1)
     for policy, actions in enumerate(mdp.steady.T):
         deadline.check()
         mdp.value[:, policy] = _value(mdp, actions)

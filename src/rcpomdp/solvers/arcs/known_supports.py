@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ... import deadline
 from ..._types import BoolArray, IntArray
 from ...bounds.class_plan import class_plan, share_of, thriftiest_plan
 from ...model import CPOMDP
@@ -57,11 +58,8 @@ def with_known_supports(model: CPOMDP) -> tuple[CPOMDP, KnownSupports | None]:
     graph = reachable_supports(model, _MOST_SUPPORTS)
     if graph is None or not _is_thriftier(model, graph):
         return model, None
-    places = _places(graph)
-    size = int(graph.members.sum(axis=1)[places.support].sum())
-    if size > max(_MOST_STATES, _TIMES * model.n_states):
-        return model, None
-    return _split(model, graph, places)
+    places = _places(graph, max(_MOST_STATES, _TIMES * model.n_states))
+    return (model, None) if places is None else _split(model, graph, places)
 
 
 def without_known_supports(result: Result, model: CPOMDP, known: KnownSupports | None) -> Result:
@@ -93,13 +91,16 @@ def _is_thriftier(model: CPOMDP, graph: SupportGraph) -> bool:
     return bool((sure[0] / share).max(initial=0.0) < _LESS * (by_class / share).max(initial=0.0))
 
 
-def _places(graph: SupportGraph) -> _Places:
-    """Every place that is met."""
+def _places(graph: SupportGraph, most: int) -> _Places | None:
+    """Every place that is met; None if they have more than so many states together."""
     _, n_actions, n_observations = graph.after.shape
+    size = graph.members.sum(axis=1)
+    states = int(size[0])
     everything = np.ones(n_observations, dtype=np.bool_)
     number = {(0, everything.tobytes()): 0}
     support, seen, after = [0], [everything], []
     for here in support:  # which grows
+        deadline.check()
         row = np.full((n_actions, n_observations), -1)
         for a, follows in enumerate(graph.after[here]):
             for to in np.unique(follows[follows >= 0]).tolist():
@@ -109,6 +110,9 @@ def _places(graph: SupportGraph) -> _Places:
                     number[key] = len(support)
                     support.append(to)
                     seen.append(by)
+                    states += int(size[to])
+                    if states > most:
+                        return None
                 row[a, by] = number[key]
         after.append(row)
     return _Places(np.array(support), np.array(seen), np.array(after))
@@ -121,6 +125,7 @@ def _split(model: CPOMDP, graph: SupportGraph, places: _Places) -> tuple[CPOMDP,
     rank = np.cumsum(graph.members, axis=1) - 1  # [supports, S] place of a state in a support
     transition, observation = [], []
     for a, (moves, told) in enumerate(zip(model.transition, model.observation, strict=True)):
+        deadline.check()
         row, entry = _entries(moves, state)
         lands, chance = moves.indices[entry], moves.data[entry]
         at, entry = _entries(told, lands.astype(np.int64))

@@ -23,6 +23,8 @@ from ..policy_value import worth
 from ..result import Result
 from .certain_ends import Ends, Follow
 
+_UNBOUNDED = 1e300  # stands for an infinite sure cost, which in a plan set only guides have
+
 
 class SlackBudgets(NamedTuple):
     """The costs that were taken out."""
@@ -85,7 +87,10 @@ def with_slack_budgets(result: Result, model: CPOMDP, slack: SlackBudgets | None
     if slack is None:
         return result
     policy = result.policy
-    from_start = slack.most[_first_class(model, slack.classes)]
+    # A plan set may change plans as long as its budget allows it, so that less is proven of it.
+    is_plan_set = isinstance(policy, PlanSetPolicy)
+    most = np.minimum(model.budget, model.most_spent)
+    from_start = most if is_plan_set else slack.most[_first_class(model, slack.classes)]
 
     def told(known: FloatArray, others: FloatArray) -> FloatArray:
         every = others.copy()
@@ -93,7 +98,7 @@ def with_slack_budgets(result: Result, model: CPOMDP, slack: SlackBudgets | None
         return every
 
     if isinstance(policy, PlanSetPolicy):
-        sure = told(policy.sure_cost, slack.most[_classes_of_nodes(policy, model, slack)])
+        sure = told(policy.sure_cost, np.minimum(_most_of_nodes(policy, model, slack), _UNBOUNDED))
         sure[policy.is_guide] = np.inf
         policy = policy.with_costs(model, sure)
     else:
@@ -117,9 +122,11 @@ def with_slack_budgets(result: Result, model: CPOMDP, slack: SlackBudgets | None
     )
 
 
-def _classes_of_nodes(policy: PlanSetPolicy, model: CPOMDP, slack: SlackBudgets) -> IntArray:
-    """The class [n] of each node; a belief node's is that of the one belief at which it is met."""
+def _most_of_nodes(policy: PlanSetPolicy, model: CPOMDP, slack: SlackBudgets) -> FloatArray:
+    """The most [n, K] that is spent from each node; a belief node counts at the one belief at which it is met."""
     class_of, n_classes = slack.classes.class_of, slack.classes.n_classes
+    of_state = np.where(model.terminal[:, None], 0.0, slack.most[class_of])
+    of_domain = np.maximum.reduceat(of_state[policy.domain_states], policy.domain_start[:-1])
     first_state = np.append(policy.domain_states[policy.domain_start[:-1]], -1)[policy.domain]  # -1 is the last
     known = np.where(first_state < 0, -1, class_of[first_state])
     ends = Ends(np.append(class_of, n_classes), np.zeros((n_classes + 1, model.n_actions), dtype=bool))
@@ -132,4 +139,4 @@ def _classes_of_nodes(policy: PlanSetPolicy, model: CPOMDP, slack: SlackBudgets)
             if successor >= 0 and known[successor] < 0:
                 known[successor] = after
                 queue.append(successor)
-    return known
+    return np.where(policy.domain[:, None] < 0, slack.most[known], of_domain[policy.domain])

@@ -17,9 +17,10 @@ import scipy.sparse as sp
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...model import CPOMDP
-from ...policies import ControllerPolicy
+from ...policies import ControllerPolicy, PlanSetPolicy
 from ..result import Result
 
+NONE = -1
 _MOST_STATES = 200
 _MOST_SUPPORTS, _MOST_PAIRS = 1000, 5000  # supports, and states of the new model
 
@@ -167,12 +168,18 @@ class OverSupports:
         return np.asarray(move[np.ix_(self._states[i], after)] * see[after, o])
 
     def told(self, result: Result) -> Result:
-        """A result for the new model, told of the original: its controller minds what may be done at each support.
+        """A result for the new model, told of the original: its policy minds what may be done at each support.
 
         What is needed of a cost beside budgets of nothing may be more than what is needed of it alone.
         """
         policy = result.policy
-        assert isinstance(policy, ControllerPolicy)  # a search by belief plans ends with one
+        needed = None if result.needed is None else np.zeros_like(result.needed)
+        if isinstance(policy, PlanSetPolicy):
+            return replace(result, policy=self._plan_set(policy), needed=needed)
+        assert isinstance(policy, ControllerPolicy)  # other policies come of acting alone
+        return replace(result, policy=self._controller(policy), needed=needed)
+
+    def _controller(self, policy: ControllerPolicy) -> ControllerPolicy:
         number, queue = {(policy.start, 0): 0}, deque([(policy.start, 0)])
         actions: list[int] = []
         successors: list[IntArray] = []
@@ -188,8 +195,24 @@ class OverSupports:
                     queue.append(pair)
                 row[o] = number[pair]
             successors.append(row)
-        needed = None if result.needed is None else np.zeros_like(result.needed)
-        return replace(result, policy=ControllerPolicy(self._original, actions, np.array(successors)), needed=needed)
+        return ControllerPolicy(self._original, actions, np.array(successors))
+
+    def _plan_set(self, policy: PlanSetPolicy) -> PlanSetPolicy:
+        """The same plans; a domain lies within one place, and a belief node is met at one place alone."""
+        place_of = np.repeat(np.arange(len(self._states)), [states.size for states in self._states])
+        of_domain = place_of[policy.domain_states[policy.domain_start[:-1]]]
+        place = np.append(of_domain, NONE)[policy.domain]  # a belief node's domain is -1, the last
+        place[policy.start], queue = 0, deque([policy.start])
+        while queue:
+            node = queue.popleft()
+            here = int(place[node])
+            for o, after in self._next[here][int(self._actions[here][policy.actions[node]])].items():
+                follower = int(policy.successors[node, o])
+                if follower >= 0 and place[follower] == NONE:
+                    place[follower] = after
+                    queue.append(follower)
+        actions = np.array(self._actions)[np.maximum(place, 0), policy.actions]
+        return policy.with_states(self._original, np.concatenate(self._states), actions)
 
 
 def _assembled(blocks: list[tuple[int, int, FloatArray]], size: int) -> sp.csr_array[np.float64]:

@@ -22,7 +22,7 @@ from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
 _LAST = 3  # candidates in the last round of simulated runs
-_MOST_RUNS = 1000  # of a candidate in one round
+_MOST_RUNS, _UNTIMED_RUNS = 1000, 100  # of a candidate in one round, with a time limit and without
 _HASTE = 0.8  # of its share of the time a candidate may take in a round: a batch of runs ends late
 
 
@@ -48,7 +48,7 @@ def best_guided(
     searches: Sequence[PointBasedSearch],
     multipliers: FloatArray,
     promise: float,
-    seconds: float,
+    seconds: float | None,
     afterwards: Callable[[], Clock],
     seed: int,
 ) -> BestPolicy:
@@ -57,18 +57,19 @@ def best_guided(
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
     The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides. What
     counts is the mean less its standard error, so that a few lucky runs win nothing. If time was short for the winner,
-    some more runs `afterwards` tell its value.
+    some more runs `afterwards` tell its value. Without `seconds` the number of runs is fixed.
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
     values: dict[str, Worth] = {}
     running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
     for rounds in range(n_rounds):
-        each = _HASTE * (clock.left or 0.0) / (n_rounds - rounds) / len(running)
+        each = None if clock.left is None else _HASTE * clock.left / (n_rounds - rounds) / len(running)
+        most_runs = _UNTIMED_RUNS if each is None else _MOST_RUNS
         for name in running:
             if values and clock.over:
                 break
-            found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, _MOST_RUNS, np.inf)
+            found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, most_runs, np.inf)
             values[name] = together(values[name], found) if name in values else found
         guided = [name for name in running if name in values and name != "plans"]
         guided.sort(key=lambda name: _error(values[name]) - values[name].reward)

@@ -34,10 +34,14 @@ _FACTORS = (0.0, 1.0, 0.5, 2.0, 0.75, 1.5, 0.25, 1.25, 2.5)  # times the multipl
 
 
 def guided_plan_sets(
-    plans: PlanSetPolicy, searches: Sequence[PointBasedSearch], multipliers: FloatArray, seconds: float, seed: int
+    plans: PlanSetPolicy,
+    searches: Sequence[PointBasedSearch],
+    multipliers: FloatArray,
+    seconds: float | None,
+    seed: int,
 ) -> Iterator[tuple[str, PlanSetPolicy]]:
     """Yield the plan set with guides of each kind, by name."""
-    clock, whole = Clock(_FIB * seconds), Clock((_FIB + _NEEDED) * seconds)
+    clock, whole = (Clock(None if seconds is None else share * seconds) for share in (_FIB, _FIB + _NEEDED))
     classes = observability_classes(plans.model)
     ordered = in_class_order(plans.model, classes)
     for factor in _FACTORS if multipliers.any() else (0.0,):
@@ -48,7 +52,7 @@ def guided_plan_sets(
     for search in searches:
         if whole.over:
             break
-        each = Clock(_NEEDED * seconds / len(searches))
+        each = Clock(None if seconds is None else _NEEDED * seconds / len(searches))
         yield f"SARSOP, {_in_words(search.objective.costs)}", _with_guides(plans, search, each, seed)
 
 

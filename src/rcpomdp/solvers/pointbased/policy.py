@@ -44,14 +44,18 @@ def plan_set(search: PointBasedSearch, candidate: int, everywhere: bool = False)
     builder.start_at(candidate)
     if everywhere:
         for plan in search.parts.plans.default[search.classes.reachable].tolist():
-            builder.refer_to_plan(plan)
+            if np.isfinite(search.parts.plans.sure[plan]).all():
+                builder.refer_to_plan(plan)
     return builder.policy()
 
 
 def candidate_controller(search: PointBasedSearch, candidate: int) -> ControllerPolicy:
     """The plans and belief plans that a candidate of the root leads to, as a graph: it follows them to the letter."""
-    plans = plan_set(search, candidate)
-    return ControllerPolicy(search.model, plans.actions, np.maximum(plans.successors, 0))
+    builder = _Builder(search)
+    builder.start_at(candidate)
+    _, rows, successors = builder.nodes()
+    actions = np.concatenate([part.action for part in rows])
+    return ControllerPolicy(search.model, actions, np.maximum(successors, 0))
 
 
 class _Builder:
@@ -192,8 +196,8 @@ class _Builder:
         values = g.value[(info["values"] + self._reward_row * size)[row] + place[start[row] + k]]
         return _Rows(info["action"].astype(np.int64), after, g.sure[plans], domains[cls.reshape(-1)], size, values)
 
-    def policy(self) -> PlanSetPolicy:
-        """Return all nodes as a policy of the model, in its own numbering of states."""
+    def nodes(self) -> tuple[list[AnyArray], tuple[_Rows, _Rows], IntArray]:
+        """Return the domains, the nodes, and what follows each of them, [n, O]."""
         order, special = self.search.classes.order, self._special()
         plans = self._all_plans()
         parts = special, self._plans_of_classes(plans)
@@ -202,7 +206,11 @@ class _Builder:
         after = np.concatenate([part.after for part in parts])
         to_plan = after <= -2
         after[to_plan] = number[-2 - after[to_plan]]
-        states = [np.sort(order[list(states)]) for states in self._domain]
+        return [np.sort(order[list(states)]) for states in self._domain], parts, after
+
+    def policy(self) -> PlanSetPolicy:
+        """Return all nodes as a policy of the model, in its own numbering of states."""
+        states, parts, after = self.nodes()
         return PlanSetPolicy(
             self.search.model,
             actions=np.concatenate([part.action for part in parts]),
