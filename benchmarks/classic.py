@@ -9,7 +9,7 @@ Each solve has a process of its own with one thread. A solve of 0.3 s loads the 
 
 `--against` takes the budgets from an earlier run, so that both runs solve the same models, and compares the gaps. Gaps
 up to 0.001 count as equal. A row is *wider* if its gap grew by more than 10 %, or if the solve now fails. A row is
-*above* if its upper bound exceeds SARSOP's, which ignores the budget and therefore holds under any.
+*above* if its gap is open and its upper bound exceeds SARSOP's, which ignores the budget and therefore holds under any.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def ratio(row: Row, old: Row) -> float:
 
 
 def is_above(row: Row) -> bool:
-    """Return True if the upper bound exceeds SARSOP's by more than rounding."""
+    """Return True if the upper bound exceeds SARSOP's by more than rounding, though the gap is open."""
     bound = row["sarsop"].get("upper")
-    if bound is None or "error" in row:
+    if bound is None or "error" in row or gap(row) <= EPSILON:
         return False
     return row["upper"] is None or row["upper"] > bound + ROUNDING * max(1.0, abs(bound))
 

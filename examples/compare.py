@@ -25,7 +25,7 @@ class Comparison(NamedTuple):
 
 def compare(model: rc.CPOMDP, epsilon: float) -> Comparison:
     """Solve a model both ways to a proven gap of `epsilon`, and print what comes out."""
-    kept = rc.solve(model, epsilon=epsilon, time_limit=60)
+    kept = rc.solve(model, epsilon=epsilon)
     check = rc.verify(model, kept.policy, kept.summary())
     kept_runs = rc.simulate(model, kept.policy, RUNS, STEPS, SEED)
     average = rc.solve(model, "cgcp", epsilon=epsilon / 10, time_limit=20)

@@ -138,9 +138,10 @@ def test_a_pilot_has_one_short_turn_and_drops_nobody() -> None:
     assert [engine.name for engine in made.engines] == ["p", "a", "b"]  # its plans may still serve
 
 
-def test_without_a_time_limit_there_is_no_pilot() -> None:
-    made = Driver([lambda: Scripted("a", apart(2))], Effort(0.1, ManualClock()), [], pilot=fail(AssertionError()))
-    assert made.run() == "optimal"
+@pytest.mark.parametrize("limit", [None, 5.0])
+def test_without_a_time_limit_or_with_a_short_one_there_is_no_pilot(limit: float | None) -> None:
+    effort = Effort(0.1, ManualClock(limit))
+    assert Driver([lambda: Scripted("a", apart(2))], effort, [], pilot=fail(AssertionError())).run() == "optimal"
 
 
 # Bounds

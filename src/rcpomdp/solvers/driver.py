@@ -33,6 +33,7 @@ from .result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, TIME_LIMIT, 
 
 _TURN, _SHORT_TURN = 0.1, 0.025  # share of the time limit that a turn takes, or one of a relaxation that is behind,
 _PILOT_TURN = 0.03  # share of the time limit that the pilot's turn takes
+_SHORT_LIMIT = 10.0  # seconds: with a shorter time limit no set-up takes long, and a pilot is not worth its turn
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
 _HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
@@ -98,7 +99,7 @@ class Driver:
     makers : set up the engines, in the order of their first turns
     trace : bounds that are known before; the driver adds to it
     relaxations : set up the relaxations, which take their first turns after the first engine's
-    pilot : set up the pilot; without a time limit there is none
+    pilot : set up the pilot; there is none without a time limit, or with a short one
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class Driver:
         self._effort, self._clock, self.trace = effort, effort.clock, trace
         self._turns = [_Turn(make) for make in makers]
         self._turns[1:1] = [_Turn(make, is_relaxation=True) for make in relaxations]
-        if pilot is not None and self._clock.time_limit is not None:
+        if pilot is not None and (self._clock.time_limit or 0.0) >= _SHORT_LIMIT:
             self._turns.insert(0, _Turn(pilot, is_pilot=True))
         self._racing = list(self._turns)  # in the order of their first turns
         self._now: _Turn | None = None  # whose turn it is

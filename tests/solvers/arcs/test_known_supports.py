@@ -7,11 +7,12 @@ import pytest
 
 import rcpomdp as rc
 from random_cases import random_case
+from rcpomdp.deadline import TimeUpError, within
 from rcpomdp.model.classes import observability_classes
 from rcpomdp.model.supports import reachable_supports
 from rcpomdp.policies import ControllerPolicy
 from rcpomdp.solvers.arcs import known_supports
-from rcpomdp.solvers.arcs.known_supports import with_known_supports
+from rcpomdp.solvers.arcs.known_supports import _places, with_known_supports
 
 
 def upkeep() -> rc.CPOMDP:
@@ -69,6 +70,21 @@ def test_policies_are_worth_the_same(seed: int, monkeypatch: pytest.MonkeyPatch)
     assert graph is not None
     sizes = {int(members.sum()) for members in graph.members}
     assert set(classes.sizes[classes.reachable].tolist()) <= sizes
+
+
+def test_states_are_not_split_where_time_is_short() -> None:
+    with pytest.raises(TimeUpError), within(over=lambda: True):
+        with_known_supports(upkeep())
+
+
+def test_states_are_split_into_so_many_at_most() -> None:
+    graph = reachable_supports(upkeep(), 2000)
+    assert graph is not None
+    places = _places(graph, 1000)
+    assert places is not None
+    size = int(graph.members.sum(axis=1)[places.support].sum())
+    assert _places(graph, size) is not None
+    assert _places(graph, size - 1) is None
 
 
 def test_nothing_is_split_where_nothing_is_gained() -> None:

@@ -137,6 +137,41 @@ def test_costs_that_are_not_discounted() -> None:
     assert rc.verify(short, found.policy, found.summary()).verified
 
 
+def wandering(budget: list[float], **more: object) -> rc.CPOMDP:
+    """Twelve states that any action leads to, and noise; the first action is free, and earns least."""
+    rng = np.random.default_rng(0)
+    n, n_actions = 12, 3
+    return rc.CPOMDP(
+        transition=rng.dirichlet(np.ones(n), (n_actions, n)),
+        observation=rng.dirichlet(np.ones(3), (n_actions, n)),
+        reward=rng.uniform(-5, 5, (n, n_actions)) * (np.arange(n_actions) > 0) - 3 * (np.arange(n_actions) == 0),
+        cost=rng.uniform(0.1, 1, (2, n, n_actions)) * (np.arange(n_actions) > 0),
+        initial_belief=np.ones(n) / n,
+        discount=0.9,
+        budget=budget,
+        **more,  # type: ignore[arg-type]  # a cost discount
+    )
+
+
+def test_plan_sets_beside_a_cost_that_has_no_bound() -> None:
+    """Without a discount and without an end, plans may spend any amount of the cost that has no budget."""
+    model = wandering([3.0, np.inf], cost_discount=[0.9, 1.0])
+    found = rc.solve(model, "arcs", progress=stop_after(60))
+    assert isinstance(found.policy, PlanSetPolicy)
+    assert np.isinf(found.sure_cost[1])
+    verification = rc.verify(model, found.policy, found.summary())
+    assert verification.verified, verification.problem
+
+
+@pytest.mark.parametrize("limit", [np.inf, 1e6])
+def test_plan_sets_claim_no_more_of_the_slack_cost_than_is_proven(limit: float) -> None:
+    for model in (rc.problems.make("delivery").with_budget([limit, 1.0]), wandering([3.0, limit])):
+        found = rc.solve(model, "arcs", progress=stop_after(60))
+        assert isinstance(found.policy, PlanSetPolicy)
+        verification = rc.verify(model, found.policy, found.summary())
+        assert verification.verified, verification.problem
+
+
 def test_infeasible_budgets_beside_a_slack_one() -> None:
     plain = rc.problems.make("ce", budget=1)
     found = rc.solve(timed(plain, np.inf), "arcs")

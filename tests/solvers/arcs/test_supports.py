@@ -10,9 +10,10 @@ import pytest
 import budget_reference
 import rcpomdp as rc
 from budget_kinds import best_within, of_a_kind
+from rcpomdp.policies import PlanSetPolicy
 from rcpomdp.solvers.arcs.supports import over_supports
 from strategies import Dense, random_model
-from work import AMPLE
+from work import AMPLE, stop_after
 
 
 def hidden(budget: float) -> rc.CPOMDP:
@@ -94,6 +95,17 @@ def test_what_may_cost_something_is_out_of_the_question() -> None:
         assert r.status == "optimal"
         assert rc.verify(model, r.policy, r.summary()).verified
         assert rc.simulate(model, r.policy, runs=50, steps=60, seed=0).spent[0].mean == 0.0
+
+
+def test_plan_sets_keep_to_what_may_be_done() -> None:
+    """Beside a budget of nothing there is another one, and the gap is open when the search is stopped."""
+    model = rc.problems.make("clinic").with_budget([4.5, 0.0, 1.0])
+    found = rc.solve(model, progress=stop_after(60))
+    assert isinstance(found.policy, PlanSetPolicy)
+    assert found.admissible
+    verification = rc.verify(model, found.policy, found.summary())
+    assert verification.verified, verification.problem
+    assert rc.simulate(model, found.policy, 200, 50).violation_rate.mean == 0
 
 
 def test_where_nothing_is_free_the_numbers_are_those_of_the_model() -> None:

@@ -334,6 +334,35 @@ def test_without_a_policy_that_keeps_the_budget_the_thriftiest_is_returned() -> 
     assert result.lower == -np.inf
 
 
+def test_a_policy_that_may_spend_without_end_is_returned_as_infeasible() -> None:
+    """Each action costs something somewhere, the cost is not discounted, and nothing ends."""
+    model = rc.CPOMDP(
+        transition=[[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]],
+        observation=[[[0.7, 0.3], [0.2, 0.8]], [[0.5, 0.5], [0.4, 0.6]]],
+        reward=[[1.0, 2.0], [0.0, 3.0]], cost=[[[0.0, 1.0], [1.0, 0.0]]],
+        initial_belief=[0.5, 0.5], discount=0.9, cost_discount=1.0, budget=5.0,
+    )  # fmt: skip
+    found = rc.solve(model)
+    assert found.status == "infeasible"
+    assert np.isinf(found.sure_cost[0])
+
+
+def test_plans_that_may_spend_without_end_are_no_part_of_a_plan_set() -> None:
+    """To wait is free, and whoever leaves pays for ever, without a discount."""
+    model = rc.CPOMDP(
+        transition=[[[0.7, 0.3, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]] * 3],
+        observation=[[[0.8, 0.2, 0.0], [0.3, 0.7, 0.0], [0.0, 0.0, 1.0]]] * 2,
+        reward=[[0.0, 1.0], [1.0, 0.0], [5.0, 5.0]], cost=[[[0.0, 1.0], [0.0, 1.0], [1.0, 1.0]]],
+        initial_belief=[0.5, 0.5, 0.0], discount=0.9, cost_discount=1.0, budget=3.0,
+    )  # fmt: skip
+    search = PointBasedSearch(model, Objective(1.0, np.zeros(1)), np.array(model.spending_limit))
+    search.search(0.0, WORK)
+    assert np.isinf(search.parts.plans.sure[search.parts.plans.default[search.classes.reachable]]).any()
+    plans = plan_set(search, search.best_candidate, everywhere=True)
+    assert np.isfinite(plans.sure_cost).all()
+    assert rc.verify(model, plans).verified
+
+
 def test_costs_that_cannot_be_met_claim_what_the_checker_finds() -> None:
     model = rc.CPOMDP(
         transition=[[[1.0, 0.0], [0.0, 1.0]]],
