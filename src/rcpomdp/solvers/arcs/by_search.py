@@ -42,7 +42,7 @@ from .relaxations import ExpectationEngine, MultiplierEngine, RemainingEngine
 from .search import ArcsSwitches
 
 _DOUBT = 2.0  # standard errors by which a policy must earn more than one that promises more
-_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.2, 0.06  # share of the time for choosing a policy; if costs are alike in a class
+_TO_CHOOSE, _TO_CHOOSE_ALIKE = 0.2, 0.12  # share of the time for choosing a policy; if costs are alike in a class
 _SHORT_SETUP = 0.15  # share of the time for informed bounds where states are split, or there is a grid of beliefs
 _FOR_SUPPORTS = 0.05  # share of the time for splitting states by supports
 _LEAST_PRICE = 0.2  # of what can be gained at all: a whole budget costs at least that where guides are looked for

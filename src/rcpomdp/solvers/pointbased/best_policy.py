@@ -22,6 +22,7 @@ from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
 _LAST = 3  # candidates in the last round of simulated runs
+_TELLING = 2  # runs: what a candidate with fewer earned tells nothing
 _MOST_RUNS, _UNTIMED_RUNS = 1000, 100  # of a candidate in one round, with a time limit and without
 _HASTE = 0.8  # of its share of the time a candidate may take in a round: a batch of runs ends late
 
@@ -61,30 +62,60 @@ def best_guided(
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
-    values: dict[str, Worth] = {}
+    tally = _Tally(promise)
     running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
     for rounds in range(n_rounds):
         each = None if clock.left is None else _HASTE * clock.left / (n_rounds - rounds) / len(running)
         most_runs = _UNTIMED_RUNS if each is None else _MOST_RUNS
         for name in running:
-            if values and clock.over:
+            if tally.values and clock.over:
                 break
-            found = simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, most_runs, np.inf)
-            values[name] = together(values[name], found) if name in values else found
-        guided = [name for name in running if name in values and name != "plans"]
-        guided.sort(key=lambda name: _error(values[name]) - values[name].reward)
+            tally.add(name, simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, most_runs, np.inf))
+        guided = sorted((name for name in running if name != "plans"), key=tally.promising, reverse=True)
         running = ["plans", *guided[: max(_LAST - 1, len(running) // 2)]]
-    known = {"plans": promise}
-    best = max(running, key=lambda name: max(values[name].reward - _error(values[name]), known.get(name, -math.inf)))
-    runs = values[best].runs
-    if runs is not None and runs < _FEWEST_RUNS:
-        more = simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds, _FEWEST_RUNS)
-        values[best] = together(values[best], more)
+    best = max(running, key=tally.promising)
+    for more in range(_LAST):
+        if tally.runs(best) >= _FEWEST_RUNS:
+            break
+        tally.add(best, simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds + more, _FEWEST_RUNS))
+        best = max(running, key=tally.promising)
+    value = tally.values[best]
     if plans.model.horizon is not None:  # its beliefs come to an end
-        values[best] = exact_worth(plans.model, tried[best], afterwards().left or np.inf) or values[best]
-    best_first = sorted(values, key=lambda name: (name != best, -values[name].reward))
-    told = tuple(CandidateValue(name, values[name].reward, _error(values[name])) for name in best_first)
-    return BestPolicy(tried[best], values[best], told)
+        value = exact_worth(plans.model, tried[best], afterwards().left or np.inf) or value
+    return BestPolicy(tried[best], value, tally.told(best))
+
+
+class _Tally:
+    """Simulated runs of candidates; the plans alone earn at least `promise`."""
+
+    def __init__(self, promise: float) -> None:
+        self.values: dict[str, Worth] = {}
+        self._promise = promise
+
+    def add(self, name: str, found: Worth) -> None:
+        """Add runs of a candidate."""
+        self.values[name] = together(self.values[name], found) if name in self.values else found
+
+    def runs(self, name: str) -> int:
+        """Return the number of a candidate's runs."""
+        return (self.values[name].runs or 0) if name in self.values else 0
+
+    def promising(self, name: str) -> float:
+        """Return the mean reward less its standard error.
+
+        Rewards of a run have one variance for all candidates, as that of a few runs may be small by chance.
+        """
+        least = self._promise if name == "plans" else -math.inf
+        if self.runs(name) < _TELLING:
+            return least
+        counts = [(value.runs or 0, _error(value)) for value in self.values.values()]
+        variance = sum((n - 1) * n * error**2 for n, error in counts) / max(sum(n - 1 for n, _ in counts), 1)
+        return max(self.values[name].reward - math.sqrt(variance / self.runs(name)), least)
+
+    def told(self, best: str) -> tuple[CandidateValue, ...]:
+        """Return all candidates with their rewards, the best one first."""
+        names = sorted(self.values, key=lambda name: (name != best, -self.values[name].reward))
+        return tuple(CandidateValue(name, self.values[name].reward, _error(self.values[name])) for name in names)
 
 
 def together(one: Worth, other: Worth) -> Worth:
