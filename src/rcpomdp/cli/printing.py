@@ -61,6 +61,14 @@ def simulation_table(summary: dict[str, Any]) -> Table:
     return table
 
 
+def beyond_last_step(summary: dict[str, Any], steps: int) -> str:
+    """Say how much runs that were cut at the last step could still add."""
+    tail = summary["reward"]["truncation"]
+    added = "any amount" if tail is None else text(tail)
+    later = ", and violate later" if any(cost["budget"] is not None for cost in summary["costs"]) else ""
+    return f"runs that had not ended after {steps} steps could still add {added}{later}; --steps goes further"
+
+
 def first_steps(summary: dict[str, Any]) -> list[str]:
     """Sentences on when runs go over the budget, and when they do so deliberately."""
     told = []

@@ -21,7 +21,7 @@ from .common import (
     say,
     tell,
 )
-from .printing import first_steps, print_json, progress_bar, simulation_table, stdout, text
+from .printing import beyond_last_step, first_steps, print_json, progress_bar, simulation_table, stdout
 
 
 @app.command("simulate")
@@ -98,9 +98,6 @@ def _simulate(
                 else "no run overspends deliberately, as far as is proven: there is nothing to plan anew"
             )
     if result.cut_short:
-        tail = summary["reward"]["truncation"]
-        added = "any amount" if tail is None else text(tail)
-        later = ", and violate later" if any(cost["budget"] is not None for cost in summary["costs"]) else ""
-        say(f"runs that had not ended after {steps} steps could still add {added}{later}; --steps goes further")
+        say(beyond_last_step(summary, steps))
     if result.runs < result.requested:
         raise typer.Exit(complain(f"stopped after {result.runs} of {result.requested} runs", STOPPED))

@@ -27,7 +27,7 @@ from .common import (
     tell,
 )
 from .judgement import judge, unproven
-from .printing import budget_facts, print_json, progress_bar, simulation_table, solution_table, stdout
+from .printing import beyond_last_step, budget_facts, print_json, progress_bar, simulation_table, solution_table, stdout
 
 if TYPE_CHECKING:
     from ..model import CPOMDP
@@ -126,7 +126,10 @@ def _solve(
         from ..simulation.simulate import simulate
 
         with progress_bar(f"{problem}, simulated", runs) as moved:
-            simulation = simulate(model, result.policy, runs, steps, seed or 0, progress=moved).summary()
+            simulated = simulate(model, result.policy, runs, steps, seed or 0, progress=moved)
+        simulation = simulated.summary()
+        if simulated.cut_short:
+            say(beyond_last_step(simulation, steps))
     if as_json:
         print_json(summary if simulation is None else {**summary, "simulation": simulation})
     else:
