@@ -22,6 +22,7 @@ from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
 _LAST = 3  # candidates in the last round of simulated runs
+_PLANS = 4  # shares of the time for the plans alone, whose runs take longest, and which mostly earn most
 _TELLING = 2  # runs: what a candidate with fewer earned tells nothing
 _MOST_RUNS, _UNTIMED_RUNS = 1000, 100  # of a candidate in one round, with a time limit and without
 _HASTE = 0.8  # of its share of the time a candidate may take in a round: a batch of runs ends late
@@ -65,17 +66,19 @@ def best_guided(
     tally = _Tally(promise)
     running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
     for rounds in range(n_rounds):
-        each = None if clock.left is None else _HASTE * clock.left / (n_rounds - rounds) / len(running)
+        n_shares = len(running) - 1 + _PLANS
+        each = None if clock.left is None else _HASTE * clock.left / (n_rounds - rounds) / n_shares
         most_runs = _UNTIMED_RUNS if each is None else _MOST_RUNS
         for name in running:
             if tally.values and clock.over:
                 break
-            tally.add(name, simulated_worth(plans.model, tried[name], Clock(each), seed + rounds, most_runs, np.inf))
+            share = Clock(None if each is None else each * (_PLANS if name == "plans" else 1))
+            tally.add(name, simulated_worth(plans.model, tried[name], share, seed + rounds, most_runs, np.inf))
         guided = sorted((name for name in running if name != "plans"), key=tally.promising, reverse=True)
         running = ["plans", *guided[: max(_LAST - 1, len(running) // 2)]]
     best = max(running, key=tally.promising)
     for more in range(_LAST):
-        if tally.runs(best) >= _FEWEST_RUNS:
+        if tally.runs(best) >= _FEWEST_RUNS or (more and clock.over):
             break
         tally.add(best, simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds + more, _FEWEST_RUNS))
         best = max(running, key=tally.promising)
