@@ -117,8 +117,10 @@ def test_a_grid_of_beliefs_all_but_solves_the_tiger() -> None:
     assert -2.79 < found.lower < -2.776 < found.upper < -2.76
 
 
-def test_large_classes_have_no_grid() -> None:
+def test_large_classes_and_limits_of_steps_have_no_grid() -> None:
     assert not BeliefGrid.fits(rc.problems.make("hallway"))
+    assert BeliefGrid.fits(rc.problems.make("tiger"))
+    assert not BeliefGrid.fits(rc.problems.make("tiger").with_step_limit(0.5))
 
 
 @pytest.mark.parametrize("is_up", [True, False])

@@ -66,7 +66,9 @@ class BeliefGrid:
 
     @staticmethod
     def fits(model: CPOMDP) -> bool:
-        """True if the classes of a model are small enough, and few."""
+        """True if the classes of a model are small enough, and few; plans of a grid heed no limits of single steps."""
+        if model.has_step_limits:
+            return False
         classes = observability_classes(model)
         sizes = classes.sizes[classes.reachable]
         if sizes.max() > max(_DIVISIONS):
