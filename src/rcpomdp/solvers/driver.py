@@ -4,9 +4,9 @@ An *engine* is a search that advances slice by slice and has bounds at any time.
 counts, and the greatest lower one.
 
 Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
-times for an engine whose last turn improved no bound on record. An engine is behind another one whose bounds are no worse on
-both sides and better on one. It is dropped after two turns in a row. One that is far behind the record on both sides is
-dropped at once. So a wrong guess about the model costs a part of the time and never the answer. An engine is
+times for an engine whose last turn improved no bound on record. An engine is behind another one whose bounds are no
+worse on both sides and better on one. It is dropped after two turns in a row. One that is far behind the record on both
+sides is dropped at once. So a wrong guess about the model costs a part of the time and never the answer. An engine is
 set up when its first turn comes: a model that the first one solves at once never waits for the others.
 
 A *pilot* comes first: a search with a short set-up and one short turn. It solves an easy model before the others begin

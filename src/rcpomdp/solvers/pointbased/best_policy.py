@@ -60,8 +60,8 @@ def best_guided(
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
     The plans alone earn at least `promise`. Each candidate has some simulated runs. Then more runs go to the candidate
     whose mean plus two standard errors is the largest: it is the best one, or little is known of it. In the end the
-    mean less its standard error counts, so that a few lucky runs win nothing. If time was short for the winner, some more
-    runs `afterwards` tell its value. Without `seconds` the number of runs is fixed.
+    mean less its standard error counts, so that a few lucky runs win nothing. If time was short for the winner, some
+    more runs `afterwards` tell its value. Without `seconds` the number of runs is fixed.
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
