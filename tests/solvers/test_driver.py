@@ -256,15 +256,6 @@ def test_a_relaxation_that_is_far_behind_has_one_turn_and_one_that_is_near_has_t
     assert turns_of_a_relaxation(9.5) > turns_of_a_relaxation(11.0) > 0
 
 
-@pytest.mark.parametrize(("upper", "turns"), [(9.5, 2), (20.0, 1)], ids=["far on one side", "far on both"])
-def test_a_search_that_is_far_behind_on_both_sides_has_one_turn(upper: float, turns: int) -> None:
-    calls: list[str] = []
-    ahead = Scripted("a", [(5.0, 9.0)] * 400 + [(9.0, 9.0)], calls=calls)
-    behind = Scripted("b", [(-50.0, upper)], calls=calls)
-    assert drive(ahead, behind).run() == "optimal"
-    assert "".join(calls).rstrip("a").count("ab") == turns
-
-
 def test_equal_bounds_drop_nobody() -> None:
     made = drive(Scripted("a", [(0.0, 10.0)]), Scripted("b", apart(300)))
     assert made.run() == "optimal"

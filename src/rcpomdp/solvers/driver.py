@@ -5,9 +5,10 @@ counts, and the greatest lower one.
 
 Each engine has a first turn. Then the next turn goes to the engine that has used the least time. Time counts three
 times for an engine whose last turn improved no bound on record. An engine is behind another one whose bounds are no
-worse on both sides and better on one. It is dropped after two turns in a row. One that is far behind the record on both
-sides is dropped at once. So a wrong guess about the model costs a part of the time and never the answer. An engine is
-set up when its first turn comes: a model that the first one solves at once never waits for the others.
+worse on both sides and better on one. It is dropped after two turns in a row. A search whose gap is twice as wide is
+dropped at once, and so is a relaxation that is far behind. So a wrong guess about the model costs a part of the time
+and never the answer. An engine is set up when its first turn comes: a model that the first one solves at once never
+waits for the others.
 
 A *pilot* comes first: a search with a short set-up and one short turn. It solves an easy model before the others begin
 set-ups that take a share of the time limit.
@@ -35,9 +36,10 @@ _PILOT_TURN = 0.03  # share of the time limit that the pilot's turn takes
 _SHORT_LIMIT = 10.0  # seconds: with a shorter time limit no set-up takes long, and a pilot is not worth its turn
 _WORK = 100_000_000  # or elementary steps of the first turn without a limit; later ones are twice as long each
 _BEHIND = 2  # turns in a row after which an engine that is behind on both sides is dropped
+_HOPELESS = 2.0  # times the gap of one that is ahead: with more it is dropped at once
 _IDLE = 3.0  # times that what an engine has used counts if its last turn improved nothing
 _ALIKE = 1e-3  # of the gap: bounds that differ by less are equally good
-_FAR, _FAR_RELAXATION = 1.0, 0.15  # of the gap by which a search and a relaxation are far behind
+_FAR = 0.15  # of the gap by which a relaxation is far behind
 _FOR_RELAXATIONS = 0.3  # share of the memory
 
 
@@ -247,19 +249,17 @@ class Driver:
         engine = turn.engine
         leaders = [] if engine is None else self._leaders(engine)
         turn.behind = turn.behind + 1 if leaders else 0
-        is_far = False
-        if engine is not None and (leaders or turn.is_relaxation):
-            is_far = self._is_far(engine, _FAR_RELAXATION if turn.is_relaxation else _FAR)
+        if not turn.is_relaxation and any(_gap(engine) > _HOPELESS * _gap(leader) for leader in leaders):
+            turn.behind = _BEHIND
+        is_far = (
+            turn.is_relaxation
+            and engine is not None
+            and engine.upper - self.trace[-1].upper > _FAR * (self.trace[-1].upper - self.trace[-1].lower)
+        )
         if turn.ended is None and (turn.behind >= _BEHIND or is_far):
             turn.ended = TIME_LIMIT
             if turn.is_relaxation:
                 turn.engine = None
-
-    def _is_far(self, engine: Engine, share: float) -> bool:
-        """True if both bounds are behind those on record by more than a share of the gap."""
-        last = self.trace[-1]
-        width = share * (last.upper - last.lower)
-        return engine.upper > last.upper + width and engine.lower < last.lower - width
 
     def _limit_memory(self) -> None:
         """Share the memory that ended engines leave among those in the race; relaxations have a smaller part."""
@@ -299,6 +299,10 @@ class Driver:
         self.trace.append(point)
         if self._effort.progress is not None:
             self._effort.progress(point)
+
+
+def _gap(engine: Engine | None) -> float:
+    return 0.0 if engine is None else engine.upper - engine.lower
 
 
 def _is_behind(engine: Engine, other: Engine, alike: float) -> bool:

@@ -17,7 +17,6 @@ from rcpomdp.bounds.one_step import OneStep, later_beliefs, one_step_beliefs
 from rcpomdp.kernels.pointbased.arrays import EXACT, NONE
 from rcpomdp.model import CPOMDP
 from rcpomdp.policies import PlanSetPolicy
-from rcpomdp.policies.plan_set import Guide
 from rcpomdp.solvers.arcs.by_search import by_search
 from rcpomdp.solvers.belief_graph.search import Objective
 from rcpomdp.solvers.clock import Clock
@@ -415,28 +414,3 @@ def test_a_mean_of_runs_is_not_above_what_is_proven(monkeypatch: pytest.MonkeyPa
     assert result.admissible
     assert result.reward == result.upper
     assert result.cost.tolist() == result.sure_cost.tolist()
-
-
-def test_candidates_that_may_be_the_best_have_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = rc.problems.make("maze20")
-    search = PointBasedSearch(model, Objective(1.0, np.zeros(1)), np.array(model.spending_limit))
-    search.search(1e-3, 100_000)
-    plans = plan_set(search, search.best_candidate)
-    runs: dict[int, int] = {}
-
-    def earns(_: rc.CPOMDP, policy: PlanSetPolicy, *__: object) -> best_policy.Worth:
-        runs[policy.actions.size] = runs.get(policy.actions.size, 0) + 1
-        reward = {plans.actions.size: 1.0, plans.actions.size + 1: 3.0}.get(policy.actions.size, 2.0)
-        return best_policy.Worth(reward, np.zeros(1), np.array([0.5, 0.0]), 10)
-
-    guided = [(f"{n} guides", plans.with_guides([guide_of(model, 0)] * n)) for n in range(1, 5)]
-    monkeypatch.setattr(best_policy, "simulated_worth", earns)
-    monkeypatch.setattr(best_policy, "guided_plan_sets", lambda *_: guided)
-    found = best_policy.best_guided(plans, [], np.zeros(1), -np.inf, None, lambda: Clock(None), 0)
-    assert found.candidates[0].name == "1 guides"
-    assert runs[plans.actions.size + 1] == max(runs.values()) > min(runs.values()) >= 1
-
-
-def guide_of(model: rc.CPOMDP, action: int) -> Guide:
-    """A guide for one action that promises nothing anywhere."""
-    return Guide(action, np.arange(model.n_states), np.zeros(model.n_states))

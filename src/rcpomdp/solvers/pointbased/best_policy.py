@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +21,11 @@ from .guides import guided_plan_sets
 from .search import PointBasedSearch
 
 _FEWEST_RUNS, _VALUES = 40, 50_000_000  # simulated runs of a set without guides, and how many times values of plans
-_ROUNDS = 3  # rounds of simulated runs; all candidates are in the first one only
+_LAST = 3  # candidates in the last round of simulated runs
+_PLANS = 4  # shares of the time for the plans alone, whose runs take longest, and which mostly earn most
 _TELLING = 2  # runs: what a candidate with fewer earned tells nothing
-_MOST_RUNS, _UNTIMED_RUNS = 1000, 100  # of a candidate at a time, with a time limit and without
-_HASTE = 0.8  # of its share of the time the runs of a candidate may take: a batch of runs ends late
-_MORE = 3  # times that the best candidate gets more runs after all, if it had few
+_MOST_RUNS, _UNTIMED_RUNS = 1000, 100  # of a candidate in one round, with a time limit and without
+_HASTE = 0.8  # of its share of the time a candidate may take in a round: a batch of runs ends late
 
 
 class BestPolicy(NamedTuple):
@@ -58,29 +57,31 @@ def best_guided(
     """Return the plans with the guides that earn most, or without any if none earns more.
 
     `searches` are those without a budget; ``multipliers [K]`` are those at which budgets are about worth their price.
-    The plans alone earn at least `promise`. Each candidate has some simulated runs. Then more runs go to the candidate
-    whose mean plus two standard errors is the largest: it is the best one, or little is known of it. In the end the
-    mean less its standard error counts, so that a few lucky runs win nothing. If time was short for the winner, some
-    more runs `afterwards` tell its value. Without `seconds` the number of runs is fixed.
+    The plans alone earn at least `promise`. Each round of simulated runs drops the worse half of the guides. What
+    counts is the mean less its standard error, so that a few lucky runs win nothing. If time was short for the winner,
+    some more runs `afterwards` tell its value. Without `seconds` the number of runs is fixed.
     """
     clock = Clock(seconds)
     tried = {"plans": plans, **dict(guided_plan_sets(plans, searches, multipliers, seconds, seed))}
     tally = _Tally(promise)
-    times, each = _ROUNDS * len(tried), None
-    if clock.left is not None:
-        each = _HASTE * clock.left / times
-    most_runs = _UNTIMED_RUNS if each is None else _MOST_RUNS
-    for time, first in enumerate(chain(tried, repeat(None, times - len(tried)))):
-        if tally.values and clock.over:
-            break
-        name = first or max(tried, key=tally.hopeful)
-        tally.add(name, simulated_worth(plans.model, tried[name], Clock(each), seed + time, most_runs, np.inf))
-    best = max(tried, key=tally.promising)
-    for more in range(_MORE):
+    running, n_rounds = list(tried), max(1, math.ceil(math.log2(len(tried) / _LAST)) + 1)
+    for rounds in range(n_rounds):
+        n_shares = len(running) - 1 + _PLANS
+        each = None if clock.left is None else _HASTE * clock.left / (n_rounds - rounds) / n_shares
+        most_runs = _UNTIMED_RUNS if each is None else _MOST_RUNS
+        for name in running:
+            if tally.values and clock.over:
+                break
+            share = Clock(None if each is None else each * (_PLANS if name == "plans" else 1))
+            tally.add(name, simulated_worth(plans.model, tried[name], share, seed + rounds, most_runs, np.inf))
+        guided = sorted((name for name in running if name != "plans"), key=tally.promising, reverse=True)
+        running = ["plans", *guided[: max(_LAST - 1, len(running) // 2)]]
+    best = max(running, key=tally.promising)
+    for more in range(_LAST):
         if tally.runs(best) >= _FEWEST_RUNS or (more and clock.over):
             break
-        tally.add(best, simulated_worth(plans.model, tried[best], afterwards(), seed + times + more, _FEWEST_RUNS))
-        best = max(tried, key=tally.promising)
+        tally.add(best, simulated_worth(plans.model, tried[best], afterwards(), seed + n_rounds + more, _FEWEST_RUNS))
+        best = max(running, key=tally.promising)
     value = tally.values[best]
     if plans.model.horizon is not None:  # its beliefs come to an end
         value = exact_worth(plans.model, tried[best], afterwards().left or np.inf) or value
@@ -103,15 +104,7 @@ class _Tally:
         return (self.values[name].runs or 0) if name in self.values else 0
 
     def promising(self, name: str) -> float:
-        """Return the mean reward less its standard error."""
-        return self._off_by(-1.0, name)
-
-    def hopeful(self, name: str) -> float:
-        """Return the mean reward plus two standard errors."""
-        return self._off_by(2.0, name)
-
-    def _off_by(self, errors: float, name: str) -> float:
-        """Return the mean reward plus so many standard errors.
+        """Return the mean reward less its standard error.
 
         Rewards of a run have one variance for all candidates, as that of a few runs may be small by chance.
         """
@@ -120,7 +113,7 @@ class _Tally:
             return least
         counts = [(value.runs or 0, _error(value)) for value in self.values.values()]
         variance = sum((n - 1) * n * error**2 for n, error in counts) / max(sum(n - 1 for n, _ in counts), 1)
-        return max(self.values[name].reward + errors * math.sqrt(variance / self.runs(name)), least)
+        return max(self.values[name].reward - math.sqrt(variance / self.runs(name)), least)
 
     def told(self, best: str) -> tuple[CandidateValue, ...]:
         """Return all candidates with their rewards, the best one first."""
