@@ -2,8 +2,9 @@
 
 Where time or memory are up in the set-up, or an interrupt comes, the bounds are what can be said at once: no policy
 earns more than the largest reward at every step, and one action for ever earns at least its least reward at every step
-(in a small model what it earns exactly) and spends at most its largest cost. The policy is such an action: the best of those that surely keep the budget, or
-else the one that comes nearest to that. What it is worth in a large model is estimated by a few runs of the process.
+(in a small model what it earns exactly) and spends at most its largest cost. The policy is such an action: the best of
+those that surely keep the budget, or else the one that comes nearest to that. What it is worth in a large model is
+estimated by a few runs of the process.
 """
 
 from __future__ import annotations
