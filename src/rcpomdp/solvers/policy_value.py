@@ -82,13 +82,16 @@ def simulated_worth(
     steps = max(1, math.ceil(min(_MOST_STEPS, model.steps_until(_TAIL))))
     runs = int(min(max(all_steps / steps, _FEWEST), most_runs))
     totals, whole = np.empty((0, 1 + model.n_costs)), np.empty(0, dtype=np.bool_)
-    batch, batches = _FIRST, 0
+    batch, batches, began = _FIRST, 0, clock.now()
     while len(totals) < runs and whole.all() and not (batches and clock.over):
         with within(hurry=lambda: clock.over):  # a run that is under way then is cut
             outcome = simulate(model, policy, batch, steps, seed=seed * _MOST + batches).outcome
         totals = np.concatenate([totals, np.column_stack([outcome.reward, outcome.cost])])
         whole = np.concatenate([whole, outcome.ended | (outcome.length == steps)])
         batch, batches = min(2 * batch, _BATCH), batches + 1
+        if clock.left is not None:  # a batch is not cut where runs are compiled
+            each = (clock.now() - began) / len(totals)
+            batch = max(1, min(batch, int(clock.left / max(each, 1e-9))))
     if whole.sum() < 2:
         gain = np.concatenate([model.reward[None], model.cost])
         span = np.maximum(gain.max(axis=(1, 2)), 0) - np.minimum(gain.min(axis=(1, 2)), 0)
