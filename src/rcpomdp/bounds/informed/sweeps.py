@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ...deadline import PRODUCT, charge
 from ...kernels.bounds import level_sweeps
 from ...kernels.bounds.branching import GROUPS, MIXED, SINGLES, Branching
 from ...kernels.bounds.level_sweeps import NEVER, Points, Steps, Table
@@ -62,7 +63,9 @@ class Sweeps:
         return False
 
     def _sweep(self, steps: Steps, table: Table, points: Points, part: tuple[int, int, int, int]) -> int:
-        return int(level_sweeps.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
+        done = int(level_sweeps.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
+        charge(PRODUCT * done * float(self.work[-1]) / (len(self.work) - 1) / table.q.shape[2])
+        return done
 
     def _settle_shifted(self) -> bool:
         """Settle the unlimited level of a process that cannot end; False if the effort is over.
@@ -137,6 +140,7 @@ def branching_of(
     used = np.zeros(3, dtype=np.int64)
     chunk = max(1, SLICE // 30 * n // max(1, entries))
     for first in range(0, n, chunk):
+        charge(SLICE * PRODUCT)
         if effort.over():
             return None
         fill(x, used, first, min(first + chunk, n))
