@@ -32,6 +32,11 @@ class Totals(NamedTuple):
             mine[rows] = its
 
 
+def _at_most(share: float, totals: FloatArray) -> FloatArray:
+    """A share of totals, of which some or the share may be infinite: nothing of what is infinite is nothing."""
+    return np.array([share * total if share and total else 0.0 for total in totals.tolist()])
+
+
 class Chain:
     """The (node, state) pairs that a controller can reach before the end, and what each can still cost."""
 
@@ -189,7 +194,8 @@ class Chain:
     def _flow(self, gain: FloatArray, gamma: float, counts: BoolArray | None) -> Totals:
         """Totals of ``gain [rows, pairs]`` that share a discount, over the pairs that count."""
         total, size = np.zeros(len(gain)), np.zeros(len(gain))
-        largest = np.abs(gain).max(axis=1) * (1 / (1 - gamma) if counts is None else self._most_visits(counts))
+        most = 1 / (1 - gamma) if counts is None else self._most_visits(counts)
+        largest = _at_most(most, np.abs(gain).max(axis=1))
         flow, tail, steps = np.zeros(self.size), np.full(len(gain), math.inf), 0
         flow[: self.start.size] = self.start
         backward = self.matrix.T
@@ -200,13 +206,13 @@ class Chain:
             total += gain @ flow
             size += np.abs(gain) @ flow
             flow = gamma * (backward @ flow)
-            tail, steps = float(flow.sum()) * largest, steps + 1
+            tail, steps = _at_most(float(flow.sum()), largest), steps + 1
         if (tail > 1e-13 * size).any() and self.size <= _SOLVABLE:
             system = sp.csc_array(sp.identity(self.size, format="csc") - gamma * backward)
             visits = splu(system).solve(flow)
             total += gain @ visits
             size += np.abs(gain) @ np.abs(visits)
-            tail = float(np.abs(flow - system @ visits).sum()) * largest
+            tail = _at_most(float(np.abs(flow - system @ visits).sum()), largest)
         return Totals(total, tail + EPS * (steps + 8) * size, size)
 
     def expected_costs(self) -> tuple[FloatArray, FloatArray]:
