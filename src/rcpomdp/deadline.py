@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-
 STEPS_PER_SECOND = 100_000_000  # elementary steps that count as a second, about what a core does
 PRODUCT = 0.2  # steps that a product in a sweep over arrays takes
 _LOOK = 2000  # steps that a look at the time is charged

@@ -31,7 +31,8 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
     """Run a solver by name; `rcpomdp solvers` lists them.
 
     Options are the solver's own. Of all that are built in: ``epsilon=1e-3``, the absolute gap to stop at;
-    ``time_limit`` in seconds, or ``work_limit`` in elementary steps; ``memory_limit`` in bytes; ``seed``; ``progress``, a function called with the bounds now
+    ``time_limit`` in seconds, or ``work_limit`` in elementary steps; ``memory_limit`` in bytes; ``seed``;
+    ``progress``, a function called with the bounds now
     and then, True for a live line of them, False for none; unless given, there is one on a terminal and in a notebook.
     The logger "rcpomdp" tells of results and routes (INFO) and of bounds (DEBUG). Besides, "arcs" (see
     `rcpomdp.solvers.arcs.solve.arcs`) has ``variant="levels"`` or ``"paper"``; "sarsop" (see

@@ -17,6 +17,7 @@ from .effort import Effort
 from .levels import Levels, peak
 
 SLICE = 30_000_000  # products between two looks at the deadline, about 0.05 s
+_FILL = 30  # products that take as long as filling in one entry
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -138,12 +139,13 @@ def branching_of(
         terms=np.empty(n * n_actions, dtype=np.int64),
     )
     used = np.zeros(3, dtype=np.int64)
-    chunk = max(1, SLICE // 30 * n // max(1, entries))
+    chunk = max(1, SLICE // _FILL * n // max(1, entries))
     for first in range(0, n, chunk):
-        charge(SLICE * PRODUCT)
+        last = min(first + chunk, n)
+        charge(PRODUCT * _FILL * entries * (last - first) / n)
         if effort.over():
             return None
-        fill(x, used, first, min(first + chunk, n))
+        fill(x, used, first, last)
     return x._replace(
         single=x.single[: used[SINGLES]].copy(),
         single_weight=x.single_weight[: used[SINGLES]].copy(),
