@@ -385,3 +385,33 @@ def test_small_rewards_are_told_as_they_are() -> None:
     result = rc.solve(model, "sarsop")
     assert result.reward == pytest.approx(2e-250)
     assert result.cost == pytest.approx([2e-250])
+
+
+def two_costs(budget: list[float]) -> rc.CPOMDP:
+    """One state; the first action costs 1 and 2 at every step, the second one nothing and 1."""
+    return rc.CPOMDP(
+        transition=[[[1.0]]] * 2,
+        observation=[[[1.0]]] * 2,
+        reward=[[1.0, -1.0]],
+        cost=[[[1.0, 0.0]], [[2.0, 1.0]]],
+        initial_belief=[1.0],
+        discount=0.5,
+        cost_discount=[1.0, 0.5],
+        budget=budget,
+    )
+
+
+@pytest.mark.parametrize("unlimited", [np.inf, 1e9])
+def test_an_answer_at_once_heeds_budgets_that_are_limited(unlimited: float) -> None:
+    found = early._at_once("arcs", two_costs([unlimited, 1.0]), early.Aim(in_every_history=True), "interrupted", {})
+    assert not found.admissible
+    assert found.policy.actions.tolist() == [1]  # the one that spends the least of the cost with a budget
+    assert found.route is not None
+
+
+def test_an_answer_at_once_is_bounded_by_what_its_policy_earns() -> None:
+    model = rc.problems.make("tiger", budget=1e9)
+    found = early._at_once("arcs", model, early.Aim(in_every_history=True), "interrupted", {})
+    assert found.admissible
+    assert found.lower == pytest.approx(found.reward)
+    assert found.lower <= found.reward

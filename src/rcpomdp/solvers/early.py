@@ -2,8 +2,9 @@
 
 Where time or memory are up in the set-up, or an interrupt comes, the bounds are what can be said at once: no policy
 earns more than the largest reward at every step, and one action for ever earns at least its least reward at every step
-and spends at most its largest cost. The policy is such an action: the best of those that surely keep the budget, or
-else the one that comes nearest to that. What it is worth in a large model is estimated by a few runs of the process.
+(in a small model what it earns exactly) and spends at most its largest cost. The policy is such an action: the best of
+those that surely keep the budget, or else the one that comes nearest to that. What it is worth in a large model is
+estimated by a few runs of the process.
 """
 
 from __future__ import annotations
@@ -81,13 +82,17 @@ def _at_once(solver: str, model: CPOMDP, aim: Aim, status: str, options: dict[st
     kept = (sure <= model.spending_limit).all(axis=1) & (dearest <= model.step_limit[:, None]).all(axis=0)
     if not aim.budgets:
         kept[:] = True
-    share = (sure / np.maximum(model.spending_limit, 1e-300)).max(axis=1, initial=0.0)
+    limited = np.isfinite(model.budget)
+    with np.errstate(over="ignore"):
+        share = (sure[:, limited] / np.maximum(model.spending_limit[limited], 1e-300)).max(axis=1, initial=0.0)
     action = int(np.where(kept, least, -np.inf).argmax() if kept.any() else share.argmin())
     lower, upper = float(least[action] / model.fade) if kept.any() else -np.inf, most / model.fade
     if aim.is_cost:
         lower, upper = max(0.0, -upper), -lower
     policy = blind(model, action)
-    worth = _worth(model, policy, action, int(options.get("seed") or 0))
+    worth, off = _worth(model, policy, action, int(options.get("seed") or 0))
+    if kept.any() and aim.gain is None:
+        lower = min(max(lower, worth.reward - off), upper)
     proven = bool(kept.any()) if aim.in_every_history else None
     return Result(
         solver=solver,
@@ -111,16 +116,18 @@ def _at_once(solver: str, model: CPOMDP, aim: Aim, status: str, options: dict[st
         needed=np.zeros(model.n_costs) if proven is False else None,
         standard_error=worth.error,
         runs=worth.runs,
+        route="no search: the solve was stopped before there was one",
     )
 
 
-def _worth(model: CPOMDP, policy: ControllerPolicy, action: int, seed: int) -> Worth:
-    """The value of an action for ever, exactly in a small model."""
+def _worth(model: CPOMDP, policy: ControllerPolicy, action: int, seed: int) -> tuple[Worth, float]:
+    """The value of an action for ever, exactly in a small model, and by how much its reward may be off."""
     if model.n_states <= _SMALL:
-        return Worth(*evaluate(model, policy)[:2])
+        exact = evaluate(model, policy)
+        return Worth(exact.reward, exact.cost), exact.error
     runs = _runs(model, action, seed)
     mean = runs.mean(axis=0)
-    return Worth(float(mean[0]), mean[1:], runs.std(axis=0, ddof=1) / np.sqrt(_RUNS), _RUNS)
+    return Worth(float(mean[0]), mean[1:], runs.std(axis=0, ddof=1) / np.sqrt(_RUNS), _RUNS), np.inf
 
 
 def _runs(model: CPOMDP, action: int, seed: int) -> FloatArray:
