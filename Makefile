@@ -25,7 +25,7 @@ demo: $(READY)
 	@echo "Open demo/report.html in a browser."
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)
 	$(BIN)/ruff check .

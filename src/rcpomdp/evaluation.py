@@ -7,7 +7,6 @@ adds at most ``γ^t · mass · max|g| / (1−γ)``, where mass is the probabilit
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +72,7 @@ def evaluate(
     check_policy(policy)
     model.fade  # noqa: B018 - it refuses a discount of 1 where the process may go on for ever
     gain = np.concatenate([model.reward[None], model.cost])  # [1 + K, S, A]
-    deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
+    deadline = np.inf if time_limit is None else time_limits.now() + time_limit
     totals, error = _totals(model, policy, gain, _Limits(tolerance, most_beliefs, most_work, deadline))
     return Evaluation(float(totals[0]), totals[1:], float(error))
 
@@ -372,7 +371,7 @@ def _expand(
         gained = np.zeros(len(gain))
         following: dict[bytes, tuple[float, beliefs.Belief, tuple[float, ...]]] = {}
         for p, b, memory in front.values():
-            if time.perf_counter() > limits.deadline:
+            if time_limits.now() > limits.deadline:
                 return total, error
             for a, chance in steps.choices(b, memory):
                 gained += p * chance * (gain[:, b.states, a] @ b.probabilities)

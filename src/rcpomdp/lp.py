@@ -17,9 +17,11 @@ import highspy
 import numpy as np
 
 from ._types import FloatArray
+from .deadline import charge
 
 MOST_UNITS = 1e9  # a choice that costs more units than this has no part in a mixture
 MOST_MULTIPLIER = 1e100  # any λ ≥ 0 bounds the optimum; one that is no number does not
+_CALL, _ENTRY = 10_000, 10  # elementary steps of a solve, and of an entry in each pivot, about
 _NO_ENTRIES = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
@@ -94,6 +96,8 @@ class MixingProgram:
     def solve(self) -> Mix | None:
         """The optimum, from where the last solve ended; None if HiGHS finds none."""
         self._solver.run()
+        pivots = max(0, self._solver.getInfo().simplex_iteration_count)  # presolve may leave none
+        charge(_CALL + _ENTRY * self._solver.getNumNz() * (1 + pivots))
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         found = self._solver.getSolution()
@@ -106,7 +110,7 @@ class MixingProgram:
             multipliers=multipliers,
             threshold=float(duals[0]),
             excess=float(columns[0]) if self._first else 0.0,
-            pivots=max(0, self._solver.getInfo().simplex_iteration_count),  # presolve may leave none
+            pivots=pivots,
         )
 
     def solve_anew(self, tolerance: float) -> Mix | None:

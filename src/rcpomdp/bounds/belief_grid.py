@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import FloatArray, IntArray
+from ..deadline import charge
 from ..kernels.arrays import ModelArrays
 from ..kernels.bounds import remaining
 from ..kernels.bounds.remaining import GridRows
@@ -29,6 +30,7 @@ _DIVISIONS = {1: 1, 2: 64, 3: 16}  # of the edges of a class's simplex, by its s
 _MOST_ROWS = 50_000  # grid points, times actions and observations
 _TAIL = 1e-4
 _SAME = 1e-12  # of a division
+_PRODUCT = 1.5  # elementary steps that a product takes, about
 _SLICE = 3_000_000  # products between two looks at the deadline, about 0.05 s
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -123,6 +125,7 @@ class BeliefGrid:
         for t in range(self._steps - 1, -1, -1):
             place, now = ledger.places(t), np.empty((n, 1, widths[t]))
             for first, last in self._parts(n, widths[t]):
+                charge(_PRODUCT * (last - first) * widths[t] * self.work / (n * self._steps))
                 if over():
                     return None
                 known = self._terminal, kind, place, model.discount, after
@@ -140,6 +143,7 @@ class BeliefGrid:
         for t in range(self._steps - 1, -1, -1):
             place, now = ledger.places(t), np.empty((n, self._width, ledger.width(t)))
             for first, last in self._parts(n, ledger.width(t)):
+                charge(_PRODUCT * (last - first) * ledger.width(t) * self.work / (n * self._steps))
                 if over():
                     return None
                 remaining.plan_step(

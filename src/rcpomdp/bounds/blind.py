@@ -23,6 +23,7 @@ _SWEEPS = 1000
 _ABOVE_ZERO = 1e-100  # less than any cost that matters, and no underflow when weighed
 _SHARE = 1e-8  # of the largest cost, where that is hardly more
 _EPS = float(np.finfo(np.float64).eps)
+_SOLVE = 20  # elementary steps for each entry of a system of equations, about
 _DENSE = 0.1  # share of entries from which on a matrix is not sparse
 
 
@@ -45,6 +46,7 @@ def blind_vectors(model: CPOMDP, gain: FloatArray) -> FloatArray:
     vectors = np.empty((model.n_actions, len(gain), model.n_states))
     for a, moves in enumerate(model.transition):
         deadline.check()
+        deadline.charge(_SOLVE * moves.nnz)
         vectors[a] = totals(model, before_the_end(model, moves), gain[:, :, a])
     return vectors
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import FloatArray
-from ..deadline import hurry
+from ..deadline import PRODUCT, charge, hurry
 from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 from .mdp import mdp_q_values
@@ -29,12 +29,14 @@ def fib_vectors(model: CPOMDP, max_sweeps: int = 1000) -> FloatArray:
     scale = float(np.abs(model.reward).max())
     ends = bool(model.terminal.any())
     settled = _RELATIVE * scale * min(1.0, 10 * model.fade)
-    stride = max(1, int(_STRIDE * model.n_states / (model.n_actions * one_step_size(model).support)))
+    per_state = model.n_actions * one_step_size(model).support / model.n_states
+    stride = max(1, int(_STRIDE / per_state))
     for _ in range(max_sweeps):
         before, fall = (q if ends else q.copy()), 0.0
         for first in range(0, model.n_states, stride):
             last = min(first + stride, model.n_states)
             fall = max(fall, kernels.fib_sweep(m, gamma, before, q, model.terminal, acc, first, last))
+            charge(PRODUCT * per_state * (last - first))
             if hurry():
                 return np.ascontiguousarray(q.T)
         if not ends:

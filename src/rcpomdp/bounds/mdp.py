@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from .._types import FloatArray
-from ..deadline import hurry
+from ..deadline import PRODUCT, charge, hurry
 from ..kernels.bounds import values as kernels
 from ..model import CPOMDP
 from ..model.endings import before_the_end
@@ -25,6 +25,7 @@ _SWEEPS = 500
 _POLICIES = 100
 _AT_ONCE = 20_000_000  # products that are done before there is any hurry, about 0.03 s
 _SOLVABLE = 3000  # states; the factors of a larger sparse system may fill up
+_SOLVE = 20  # elementary steps for each entry of a system of equations, about
 _RELATIVE = 1e-9  # settled when the bound is loose by no more than this share of the values
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -54,6 +55,7 @@ def mdp_q_values(model: CPOMDP) -> FloatArray:
             r = residual()
             loose = float(r.max() - r.min())
             value += r + gamma / model.fade * (r.max() + r.min()) / 2
+        charge(PRODUCT * m.t_next.size)
         in_hurry = sweep * m.t_next.size > _AT_ONCE and hurry()
         if loose <= _RELATIVE * model.fade * max(scale, float(np.abs(value).max())) or in_hurry:
             break
@@ -84,6 +86,7 @@ def _policy_iteration(model: CPOMDP, value: FloatArray) -> FloatArray:
     for _ in range(_POLICIES):
         system = sp.csc_array(sp.identity(n, format="csc") - gamma * every_row[policy * n + every])
         value = splu(system).solve(m.reward[every, policy])
+        charge(_SOLVE * system.nnz)
         kernels.mdp_q(m, gamma, value, q)
         better = q.argmax(axis=1)
         gain = q[every, better] - q[every, policy]

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import FloatArray, IndexArray, IntArray
+from ..deadline import charge
 from ..kernels.bounds import one_step as kernels
 from ..kernels.bounds.one_step import BELIEFS, POOL, Beliefs, Mixtures, Rows
 from ..model import CPOMDP
 
+_ENTRY = 2  # elementary steps for each of these, about
 _SLICE = 2_000_000  # quadruples (s, a, s', o) between two looks at the deadline, about 0.05 s
 
 
@@ -144,6 +146,7 @@ def _filled(
         if deadline is not None and deadline():
             return None
         last = min(row + chunk, n_rows)
+        charge(_ENTRY * (last - row) * size.support / n_rows)
         row = fill(rows, beliefs, key, weight, scaled, row, last)
         if row < last:
             beliefs = _with_capacity(beliefs, 2 * len(beliefs.hash), 2 * len(beliefs.state))

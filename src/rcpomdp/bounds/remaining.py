@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._types import FloatArray, IndexArray, IntArray
+from ..deadline import charge
 from ..kernels.bounds import branching, remaining
 from ..kernels.bounds.branching import Branching
 from ..model import CPOMDP
@@ -33,6 +34,7 @@ _LEAST_LEVELS, _MOST_LEVELS = 20, 20_000  # of one budget, on average
 _FEWEST = 4  # levels of one budget at any time
 _ROUNDING = 1e-9  # of a budget that a table may grant too much or too little at all its times together
 _CROWD = 50_000  # levels that are sorted one by one
+_PRODUCT = 0.07  # elementary steps that a product takes, about
 _SLICE = 30_000_000  # products between two looks at the deadline, about 0.03 s
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -189,15 +191,16 @@ class RemainingBudgets:
         if is_informed and rows is None:
             return None
         m, place = model.arrays, np.empty((0, 0), dtype=np.int32)
-        slices = _SLICE * sum(map(len, self._states))
+        per_state = self.work(is_informed) / sum(map(len, self._states))
         for t in range(self._steps - 1, -1, -1):
             place = self._ledger.places(t)
             if t == 0 and not is_informed:
                 break  # the first step is that of the belief, which all its states share
             best = after.max(axis=1) if rows is not None else after[:, 0]
             now = np.zeros((*after.shape[:2], widths[t]))
-            chunk = max(1, int(slices / (self.work(is_informed) * max(widths[t], widths[t + 1]))))
+            chunk = max(1, int(_SLICE / (per_state * max(widths[t], widths[t + 1]))))
             for first in range(0, len(self._states[t]), chunk):
+                charge(_PRODUCT * chunk * per_state * max(widths[t], widths[t + 1]))
                 if over():
                     return None
                 known = model.terminal, self._kind, place, model.discount, after

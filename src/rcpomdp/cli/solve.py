@@ -68,6 +68,12 @@ def _solve(
         float | None,
         typer.Option(metavar="SECONDS", help="Of set-up and search, without compilation; unlimited unless given."),
     ] = None,
+    work_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="STEPS", help="In place of a time limit: elementary steps, so that results repeat exactly."
+        ),
+    ] = None,
     memory_limit: Annotated[
         float | None, typer.Option(metavar="GB", help="What beliefs and plans may take; 8 unless given.")
     ] = None,
@@ -107,12 +113,14 @@ def _solve(
         "k": None if k is None else arguments.number(k),
         "epsilon": epsilon,
         "time_limit": time_limit,
+        "work_limit": work_limit,
         "memory_limit": None if memory_limit is None else memory_limit * 1e9,
         "seed": seed,
     }
     options = arguments.options(option, flags)
     result = solve(model, chosen.name, **options)
     summary = {"problem": problem, **result.summary(), "epsilon": result.epsilon, "time_limit": time_limit}
+    summary |= {} if work_limit is None else {"work_limit": work_limit}
     summary |= budget_facts(model)
     unsaved = None if out is None else _save(result, model, out)
     if proof is not None and result.proof is None:

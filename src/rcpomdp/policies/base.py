@@ -19,6 +19,7 @@ from ..model import CPOMDP
 
 State = TypeVar("State")
 
+STEP_WORK = 5000  # elementary steps that a simulated step takes unless a policy says so as `step_work`, about
 TO_TABULATE = "make a controller of it by rc.policies.tabulate, if it has finitely many states"
 
 

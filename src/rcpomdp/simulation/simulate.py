@@ -27,11 +27,12 @@ import numpy as np
 from .. import _processes
 from .._json_values import finite
 from ..bounds.least_budget import BaseBounds
+from ..deadline import charge
 from ..errors import InputError
 from ..kernels.simulation import rollout
 from ..kernels.simulation.rollout import ENDED, NEVER, Outcome
 from ..model import CPOMDP, beliefs
-from ..policies.base import Policy, batches, check_policy
+from ..policies.base import STEP_WORK, Policy, batches, check_policy
 from ..views import notebook
 from . import overspending, random_streams
 from .estimates import Estimate, Spread, estimate, plain, rate, spread
@@ -266,6 +267,7 @@ def simulate(
         if not done:
             raise
     joined = Outcome(*(np.concatenate(parts) for parts in zip(*(part.outcome for part in done), strict=True)))
+    charge(getattr(policy, "step_work", STEP_WORK) * int(joined.length.sum()))
     judged = [part.deliberate for part in done if part.deliberate is not None]
     verdicts = Deliberate(*map(np.concatenate, zip(*judged, strict=True))) if judged else None
     return Simulation(model, steps, seed, runs, joined, verdicts)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._types import BoolArray
+from ..deadline import charge
 from ..kernels.simulation import rollout
 from ..model import CPOMDP, beliefs
 from ..policies import PlanSetPolicy
@@ -23,6 +24,7 @@ def nodes_met(model: CPOMDP, policy: PlanSetPolicy, steps: int, seed: int, over:
     (batch,) = policy.batches([policy.initial(rng)] * u_start.size, model)
     assert batch.program is not None  # it is the policy's own model
     for runs in np.split(batch.runs, [*_FIRST, *range(_BATCH, u_start.size, _BATCH)]):
+        outcome = empty_outcome(u_start.size, model.n_costs, 0)
         rollout.run_batch(
             model.arrays,
             model.discount,
@@ -34,9 +36,10 @@ def nodes_met(model: CPOMDP, policy: PlanSetPolicy, steps: int, seed: int, over:
             runs,
             u_start,
             u,
-            empty_outcome(u_start.size, model.n_costs, 0),
+            outcome,
             met,
         )
+        charge(policy.step_work * int(outcome.length[runs].sum()))
         if over():
             break
     return policy.by_node(met)

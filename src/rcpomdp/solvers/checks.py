@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..model import CPOMDP
+
+if TYPE_CHECKING:
+    from .registry import Solver
 
 _LARGEST_K = 10**9
 _LARGEST = 1e302  # of a total: some are multiplied by a million
@@ -28,6 +31,16 @@ def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, pr
     check_whole(seed, "seed", 0)
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function, not {progress!r}")
+
+
+def check_work_limit(work_limit: Any, time_limit: Any, solver: Solver) -> None:
+    """Refuse a work limit that is no number of steps, stands beside a time limit, or that the solver cannot keep."""
+    if not is_number(work_limit) or not 0 < work_limit < np.inf:
+        raise InputError(f"the work limit must be a number of steps above 0, not {short(work_limit)}")
+    if time_limit is not None:
+        raise InputError("give a time limit or a work limit, not both")
+    if not solver.counts_work:
+        raise InputError(f"solver {solver.name!r} does not count its work; give a time limit")
 
 
 def check_k(k: Any) -> None:

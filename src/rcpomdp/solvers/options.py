@@ -18,6 +18,7 @@ class Options(TypedDict, total=False):
     # of all
     epsilon: float
     time_limit: float | None
+    work_limit: float | None
     memory_limit: float
     seed: int
     progress: Callable[[TracePoint], None] | bool | None

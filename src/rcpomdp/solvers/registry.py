@@ -59,6 +59,11 @@ class Solver(Traits):
     error: str | None = None  # why it cannot be used
 
     @property
+    def counts_work(self) -> bool:
+        """True if a work limit is kept: the solver is built in, and its policies do not solve while they run."""
+        return isinstance(self.function, str) and not self.online
+
+    @property
     def run(self) -> Callable[..., Result]:
         """The function; one that is built in is imported now."""
         if not isinstance(self.function, str):

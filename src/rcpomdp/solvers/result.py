@@ -19,12 +19,13 @@ from ..verification.proof import Proof
 from ..views import notebook
 
 OPTIMAL = "optimal"  # the gap is at most epsilon
-TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "memory limit", "interrupted"
+TIME_LIMIT, WORK_LIMIT, MEMORY_LIMIT, INTERRUPTED = "time limit", "work limit", "memory limit", "interrupted"
 ITERATION_LIMIT = "iteration limit"
 STALLED = "stalled"  # rounding leaves nothing to improve
 INFEASIBLE = "infeasible"  # proven: no policy keeps the budget
 CONVERGED = "converged"  # of a method without bounds: nothing changes any more
-STATUSES = (OPTIMAL, CONVERGED, TIME_LIMIT, MEMORY_LIMIT, INTERRUPTED, ITERATION_LIMIT, STALLED, INFEASIBLE)
+LIMITS = (TIME_LIMIT, WORK_LIMIT, MEMORY_LIMIT, ITERATION_LIMIT)
+STATUSES = (OPTIMAL, CONVERGED, *LIMITS, INTERRUPTED, STALLED, INFEASIBLE)
 
 # What a policy file says of its policy, in this order.
 _CLAIMS = (

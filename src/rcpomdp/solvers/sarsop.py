@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ from .policy_value import with_expected_costs
 from .proofs.write import check_provable, with_proof
 from .result import MEMORY_LIMIT, STALLED, Result, TracePoint
 from .route import BELIEF_GRAPH, POINT_BASED, choose_route
-from .warmup import smallest_ending_model, smallest_model
+from .warmup import loads_kernels, smallest_ending_model, smallest_model
 
 _TIE_BREAK = 1e-3  # what breaking ties by reward may cost, as a share of epsilon
 
@@ -304,7 +303,7 @@ def _checked(model: CPOMDP, goal: _Goal) -> _Goal:
     return goal
 
 
-@cache
+@loads_kernels
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
     for model in (smallest_ending_model(), smallest_model()):

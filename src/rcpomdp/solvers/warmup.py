@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 
+from ..deadline import unhurried
 from ..model import CPOMDP, beliefs
 from ..model.classes import observability_classes
 from ..model.supports import reachable_supports
@@ -27,7 +29,29 @@ def smallest_ending_model() -> CPOMDP:
     return smallest_model().with_horizon(2)._changed(discount=0.5)
 
 
-@cache
+_loaders: list[Callable[[], None]] = []
+
+
+def loads_kernels(load: Callable[[], None]) -> Callable[[], None]:
+    """Decorate a function that loads kernels: it does so once in a process, and its work does not count."""
+
+    @cache
+    @wraps(load)
+    def loaded() -> None:
+        with unhurried():
+            load()
+
+    _loaders.append(loaded)
+    return loaded
+
+
+def load_all_kernels() -> None:
+    """Load the kernels of all solvers that are imported."""
+    for load in _loaders:
+        load()
+
+
+@loads_kernels
 def load_model_kernels() -> None:
     """Classes of states and beliefs, which set-ups begin with; whatever kernel is the first takes numba a second."""
     model = smallest_model()

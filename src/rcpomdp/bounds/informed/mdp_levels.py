@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import FloatArray
+from ...deadline import PRODUCT, charge
 from ...kernels.arrays import ModelArrays
 from ...kernels.bounds import level_sweeps
 from ...kernels.bounds.level_sweeps import Points
@@ -45,6 +46,7 @@ def mdp_over_levels(model: CPOMDP, gain: FloatArray, levels: Levels, effort: Eff
         for level in np.flatnonzero(due)[::-1]:
             fall[level] = 0.0
             for first in range(0, n, chunk):
+                charge(PRODUCT * len(m.t_next) * min(chunk, n) / n)
                 if effort.over():
                     return monotone(value)
                 level_sweeps.mdp_levels(

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ...deadline import PRODUCT, charge
 from ...kernels.bounds import level_sweeps
 from ...kernels.bounds.branching import GROUPS, MIXED, SINGLES, Branching
 from ...kernels.bounds.level_sweeps import NEVER, Points, Steps, Table
@@ -16,6 +17,7 @@ from .effort import Effort
 from .levels import Levels, peak
 
 SLICE = 30_000_000  # products between two looks at the deadline, about 0.05 s
+_FILL = 30  # products that take as long as filling in one entry
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -62,7 +64,9 @@ class Sweeps:
         return False
 
     def _sweep(self, steps: Steps, table: Table, points: Points, part: tuple[int, int, int, int]) -> int:
-        return int(level_sweeps.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
+        done = int(level_sweeps.sweep(self.x, points, steps, self.discount, table, self.settled, self.sweeps, *part))
+        charge(PRODUCT * done * float(self.work[-1]) / (len(self.work) - 1) / table.q.shape[2])
+        return done
 
     def _settle_shifted(self) -> bool:
         """Settle the unlimited level of a process that cannot end; False if the effort is over.
@@ -135,11 +139,13 @@ def branching_of(
         terms=np.empty(n * n_actions, dtype=np.int64),
     )
     used = np.zeros(3, dtype=np.int64)
-    chunk = max(1, SLICE // 30 * n // max(1, entries))
+    chunk = max(1, SLICE // _FILL * n // max(1, entries))
     for first in range(0, n, chunk):
+        last = min(first + chunk, n)
+        charge(PRODUCT * _FILL * entries * (last - first) / n)
         if effort.over():
             return None
-        fill(x, used, first, min(first + chunk, n))
+        fill(x, used, first, last)
     return x._replace(
         single=x.single[: used[SINGLES]].copy(),
         single_weight=x.single_weight[: used[SINGLES]].copy(),

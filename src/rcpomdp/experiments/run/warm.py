@@ -53,7 +53,7 @@ def _run_all() -> None:
     from ...simulation.simulate import simulate
     from ...solvers import SOLVERS, solve
     from ...solvers.belief_graph.search import BeliefGraphSearch, Objective
-    from ...solvers.warmup import smallest_model
+    from ...solvers.warmup import load_all_kernels, smallest_model
 
     model = problems.make("ce")
     quiet: dict[str, Any] = {"time_limit": _LIMIT, "progress": False}
@@ -64,6 +64,7 @@ def _run_all() -> None:
             simulate(model, result.policy, runs=2)
     solve(problems.make("tiger"), "cgcp", **quiet, epsilon=_GAP, iterations=3)  # several multipliers in turn
     solve(model.with_budget([0.0]), "arcs", variant="paper", **quiet)  # infeasible
+    load_all_kernels()
     store = BeliefGraphSearch(smallest_model(), Objective(1.0, np.zeros(1))).store
     rehash(store._replace(table=np.full_like(store.table, NONE)))  # as where a search outgrows its table
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from ...model import CPOMDP
@@ -13,7 +11,7 @@ from ..belief_graph.search import BeliefGraphSearch, Objective
 from ..clock import Slices
 from ..effort import Effort
 from ..result import INFEASIBLE, MEMORY_LIMIT, STALLED, TIME_LIMIT, Result, TracePoint
-from ..warmup import smallest_ending_model, smallest_model
+from ..warmup import loads_kernels, smallest_ending_model, smallest_model
 from .online import OnlinePolicy
 from .outcome import outcome
 from .search import NEARLY_UNCONSTRAINED, ArcsSwitches, BudgetSearch
@@ -129,7 +127,7 @@ class BeliefGraphEngine:
         return OnlinePolicy(self.search, self.search.best_belief_plan, act_time, self._effort.epsilon)
 
 
-@cache
+@loads_kernels
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
     for model in (smallest_ending_model(), smallest_model()):
@@ -139,7 +137,7 @@ def load_kernels() -> None:
     search.graph_search.best_totals()
 
 
-@cache
+@loads_kernels
 def load_acting_kernels() -> None:
     """The same for what only acting needs."""
     search = _search_of(smallest_model())

@@ -9,7 +9,6 @@ for budgets that are kept in expectation, too (`solvers.arcs.expected_budgets`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +29,7 @@ from ..pointbased.levels import level_values
 from ..pointbased.search import PointBasedSearch
 from ..pointbased.switches import PointBasedSwitches
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, OPTIMAL, STALLED, TIME_LIMIT, Result, TracePoint
-from ..warmup import smallest_model
+from ..warmup import loads_kernels, smallest_model
 from .expected_budgets import ExpectedBudgets, expected_budgets
 from .outcome import outcome
 
@@ -112,6 +111,7 @@ class FewBeliefs:
     def sweep(self) -> float:
         """Back up all beliefs at all levels; return the largest change."""
         self.sweeps += 1
+        deadline.charge(deadline.PRODUCT * self.mdp.child.size * self.bounds.upper.shape[1])
         return float(kernels.sweep(self.mdp, self.grid, self.bounds, self.room))
 
     def refine(self, memory_limit: float) -> bool:
@@ -323,6 +323,7 @@ def few_beliefs(model: CPOMDP, memory_limit: float, over: Callable[[], bool]) ->
     while done < counts["beliefs"][0] <= _MOST_BELIEFS:
         s = search.parts
         enough = min(_MOST_BELIEFS, int(counts["beliefs"][0]) + stride)
+        deadline.charge((enough - done) * model.arrays.t_prob.size)
         done = int(expand_all(s.space, s.beliefs, s.scratch, s.counts, done, enough))
         if done < counts["beliefs"][0]:
             search._make_room()
@@ -401,7 +402,7 @@ def _point(few: FewBeliefs, seconds: float, before: TracePoint | None = None) ->
     return TracePoint(seconds, lower, upper, few.sweeps, few.n_beliefs, few.bounds.upper.shape[1])
 
 
-@cache
+@loads_kernels
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs."""
     few = few_beliefs(smallest_model(), np.inf, lambda: False)

@@ -15,10 +15,9 @@ discount all costs by γ. A cost with a discount ``β ≥ γ`` of its own comes 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from ..effort import Effort
 from ..pointbased.engine import load_kernels as load_point_based_kernels
 from ..pointbased.search import PointBasedSearch
 from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
-from ..warmup import smallest_ending_model, smallest_model
+from ..warmup import loads_kernels, smallest_ending_model, smallest_model
 
 _TABLES, _GRID = 0.025, 0.5  # shares of the time limit: each table, a grid
 _SET_UP, _PRICED_SET_UP = 0.15, 0.02  # the same for the set-up of a search without a price, and of one with a price
@@ -101,10 +100,10 @@ class RemainingEngine(Relaxation):
         if limit is None:
             make(_UNTIMED, lambda: False)
             return
-        clock, began = Clock(share * limit), time.perf_counter()
+        clock, began = Clock(share * limit), Clock.now()
         pilot = min(_PILOT, _SPEED * share * limit / 4)
         bound = make(pilot, lambda: clock.over)
-        used = time.perf_counter() - began
+        used = Clock.now() - began
         if clock.left is None or clock.left < 2 * used:
             return
         if bound is None:  # the small one was too small
@@ -213,7 +212,7 @@ class MultiplierEngine(Relaxation):
         self.upper = self._allowed + self.search.upper + self.search.slack
 
 
-@cache
+@loads_kernels
 def _load_table_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs."""
     for model in (smallest_ending_model(), smallest_model()):

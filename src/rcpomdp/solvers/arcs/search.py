@@ -7,13 +7,13 @@ them together (`kernels.arcs.trials`), and decides about levels, multipliers λ 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ... import deadline
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...kernels.arcs import trials as kernels
@@ -214,7 +214,9 @@ class BudgetSearch:
         """One call of the kernel from a belief with a budget, and more room if it was short."""
         if len(self.bounds.row) < len(self.graph_search.store.info):  # an interrupt may have come between the two
             self._fit()
+        before = self.graph_search.work
         status, self.trials = kernels.search(self._parts(), root, budget, epsilon, tuning, work, self.trials, trials)
+        deadline.charge(self.graph_search.work - before)
         if status == FULL:
             self._grow()
 
@@ -385,7 +387,7 @@ class BudgetSearch:
         Nothing changes, and False is returned, if they would take more memory than there may be. They are taken up
         all at once when they are whole: an interrupt finds either the old ones or the new.
         """
-        e, first, began = self.graph_search, not hasattr(self, "levels"), time.monotonic()
+        e, first, began = self.graph_search, not hasattr(self, "levels"), deadline.now()
         levels = build_levels(e, self._layout, self.n_levels, self.extra, self.multipliers, self._informed_vectors)
         n, (used, rows) = len(e.store.info), self.belief_plans.counts[["filled", "rows"]][0]
         room = _ROWS if first else len(self.bounds.upper)
@@ -400,7 +402,8 @@ class BudgetSearch:
         root_level = int(kernels.level_at(levels, self.budget))
         self.levels, self.bounds, self.scratch, self._root_level = levels, bounds, scratch, root_level
         self.belief_plans.counts["moved"][0] = self.trials
-        self.layout_seconds = time.monotonic() - began
+        deadline.charge(deadline.PRODUCT * bounds.upper.size * e.model.n_actions)
+        self.layout_seconds = deadline.now() - began
         return True
 
     def _grow(self) -> None:

@@ -37,7 +37,6 @@ Where the paper slips, is silent, or proves less than it says:
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,7 @@ from ..result import (
     Result,
     TracePoint,
 )
-from ..warmup import smallest_ending_model, smallest_model
+from ..warmup import loads_kernels, smallest_ending_model, smallest_model
 from .online import ActingPolicy
 from .tree import PaperSearch
 
@@ -206,7 +205,7 @@ def _loop(
     return status
 
 
-@cache
+@loads_kernels
 def _load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: two rounds on the smallest model."""
     unconstrained.load_kernels()  # for the policy at leaves

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._types import FloatArray
+from ...deadline import charge
 from ...kernels.arcs_published import trials as kernels
 from ...kernels.arcs_published.leaf_policy import Setting
 from ...kernels.arcs_published.tree import (
@@ -36,6 +37,7 @@ _UNIFORMS = 2**16  # random numbers drawn at a time
 _NODES, _ROWS, _POOL = 4096, 256, 4096  # room to begin with
 _GROWTH = (2.0, 1.5, 1.2)  # how much it grows at a time
 _COST_SHARE = 0.25  # of the time limit, for the minimum-cost policy
+_TRIAL, _NODE = 5000, 200  # elementary steps that a trial and a new node take, about
 _ROUNDING = 4e-14  # what rounding may add to a bound, relative to the largest value, times 1 / (1−γ)
 
 
@@ -100,7 +102,8 @@ class PaperSearch:
 
     def advance(self, epsilon: float, trials: int) -> bool:
         """Run some trials, or fewer if they settle it; False if memory is short."""
-        goal = self.trials + trials
+        goal, before = self.trials + trials, self.n_nodes
+        charge(trials * _TRIAL)
         while self.trials < goal:
             why = kernels.search(
                 self.setting, self.tree, self.scratch, self.uniforms, epsilon, goal, self.heuristic_share
@@ -112,6 +115,7 @@ class PaperSearch:
                 self.tree.counts["drawn"][0] = 0
             elif not self._grow():
                 return False
+        charge((self.n_nodes - before) * _NODE)
         return True
 
     def advance_at(self, node: int, epsilon: float) -> bool:

@@ -150,7 +150,8 @@ class BeliefGraphSearch:
 
     def search(self, epsilon: float, work: int, share: float | None = None) -> None:
         """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
-        stop = self.work + work
+        before = self.work
+        stop = before + work
         tuning = self.switches.tuning()
         target = epsilon
         if share is not None:  # sharper than epsilon, too: a trial's target is no less than what the kernel is given
@@ -175,6 +176,7 @@ class BeliefGraphSearch:
                 self.store = more or self.store
             if status == search_kernels.CROWDED:
                 self.forget()
+        deadline.charge(self.work - before)
 
     def aims_at(self, objective: Objective) -> bool:
         """True if this is the objective searched for."""

@@ -25,13 +25,13 @@ What departs from the publications, or is not told there:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ...bounds.blind import blind_vectors
+from ...deadline import charge
 from ...model import CPOMDP
 from ...policies.lottery import best_lottery
 from ...policies.lottery_over_vectors import BudgetedAlphaPolicy
@@ -41,9 +41,10 @@ from ..clock import Clock
 from ..early import answers_early, finishing
 from ..policy_value import worth
 from ..result import CONVERGED, INTERRUPTED, ITERATION_LIMIT, MEMORY_LIMIT, TIME_LIMIT, Result, TracePoint
-from ..warmup import load_model_kernels, smallest_model
+from ..warmup import load_model_kernels, loads_kernels, smallest_model
 from .points import Points
 
+_STEP = 0.1  # elementary steps for each product of a sweep, about
 _SHARE = 0.8  # of the time limit that backups may use; the rest is for telling what the policy is worth
 
 
@@ -242,6 +243,7 @@ class _Search:
     def _sweep(self) -> tuple[FloatArray, IntArray, FloatArray] | None:
         """The next vectors, their actions, and reward and costs at the points; None if time is up."""
         n, rows, _ = self.vectors.shape
+        charge(_STEP * n * rows * (self.points.following.shape[0] + self.model.n_actions * self.model.n_states))
         following = np.asarray(self.points.following @ self.vectors.reshape(n * rows, -1).T).reshape(-1, n, rows)
         kept = self.blind if self.keeps_blind else self.blind[:0]
         new = {vector.tobytes(): (vector, a) for a, vector in enumerate(kept)}  # equal ones once
@@ -294,7 +296,7 @@ class _Search:
         return TracePoint(self.clock.seconds, -np.inf, np.inf, self.sweeps, len(self.points.beliefs), len(self.actions))
 
 
-@cache
+@loads_kernels
 def _load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs."""
     load_model_kernels()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from ...kernels.pointbased.arrays import NONE
@@ -14,7 +12,7 @@ from ..belief_graph.search import Objective
 from ..clock import SETUP, Slices
 from ..effort import Effort
 from ..result import MEMORY_LIMIT, STALLED
-from ..warmup import smallest_model
+from ..warmup import loads_kernels, smallest_model
 from . import storage
 from .policy import plan_set
 from .search import PointBasedSearch
@@ -95,7 +93,7 @@ class PointBasedEngine:
         return STALLED if search.gap <= self._epsilon and not search.infeasible else None
 
 
-@cache
+@loads_kernels
 def load_kernels() -> None:
     """Compile the kernels, or load them from the cache, before any clock runs: a few steps on the smallest model."""
     for switches in (PointBasedSwitches(informed="mdp"), PointBasedSwitches()):

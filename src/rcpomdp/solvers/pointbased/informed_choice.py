@@ -10,7 +10,6 @@ one before, and is taken if that, too, fits into the time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from ...bounds.informed import (
     tib_over_levels,
 )
 from ...bounds.one_step import OneStep, later_beliefs, one_step_beliefs, one_step_size
+from ...deadline import now
 from ...kernels.pointbased.arrays import NONE, Informed, Space
 from ...model import CPOMDP
 from .levels import undiscounted_levels
@@ -88,7 +88,7 @@ class InformedBounds:
         self.kind, self._delay = switches.informed, switches.delay
         self._numbers = min(_NUMBERS, _SHARE * memory_limit / 8)
         self._branches = _STEPS_SHARE * memory_limit / _BRANCH
-        self._until = time.perf_counter() + seconds
+        self._until = now() + seconds
         self._later_work = _LATER_WORK if np.isfinite(seconds) else _UNTIMED_WORK
         self._steps: list[OneStep] = []  # of delay, as far as they were asked for
         if self.kind == "tib":
@@ -138,12 +138,12 @@ class InformedBounds:
             if step is None or step.n_beliefs * n_levels * n_actions > self._numbers:
                 return
             more = step.branches(n_actions)
-            now = time.perf_counter()
-            is_late = k > 0 and now + seconds * more / branches > self._until
+            began = now()
+            is_late = k > 0 and began + seconds * more / branches > self._until
             if is_late or (k > 0 and (more * n_actions * n_levels > self._later_work or more > self._branches)):
                 return
             yield step
-            seconds, branches = time.perf_counter() - now, more
+            seconds, branches = now() - began, more
 
     @property
     def _effort(self) -> Effort:
@@ -153,7 +153,7 @@ class InformedBounds:
     @property
     def _has_time(self) -> bool:
         """True if there is time for bounds that wait for more than one step."""
-        return self.kind == "tib" and time.perf_counter() < self._until
+        return self.kind == "tib" and now() < self._until
 
     def _step(self, k: int) -> OneStep | None:
         """Step k of delay, made from the one before; None if there would be too many beliefs, or time is up."""

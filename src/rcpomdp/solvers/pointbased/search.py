@@ -270,7 +270,8 @@ class PointBasedSearch:
 
     def search(self, epsilon: float, work: int, share: float | None = None, most_trials: int = _NO_LIMIT) -> None:
         """Run trials until the gap is at most epsilon or `work` is done; `share` overrides both of the switches."""
-        stop = self.work + work
+        before = self.work
+        stop = before + work
         tuning = self.switches.tuning()
         target = epsilon
         if share is not None:  # sharper than epsilon, too: a trial's target is no less than what the kernel is given
@@ -294,6 +295,7 @@ class PointBasedSearch:
                 self._make_room()
             if status == trials.CROWDED:
                 self.forget()
+        deadline.charge(self.work - before)
 
     def forget(self) -> None:
         """Take plans off the lists that are a candidate nowhere, once there are many more than at the last look."""
