@@ -39,7 +39,7 @@ LAYERS = {
     "_processes": set(),
     "_plugins": {"errors"},
     "kernels": {"_types"},
-    "lp": {"_types"},
+    "lp": {"_types", "deadline"},
     "_live": {"kernels", "_console"},
     "views.notebook": {"_plain_text"},  # what it shows, it names for type checkers alone: models and results use it
     "model": BASE | {"kernels", "views.notebook"},
