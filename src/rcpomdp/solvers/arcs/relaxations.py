@@ -39,7 +39,7 @@ from ..result import INFEASIBLE, INTERRUPTED, MEMORY_LIMIT, STALLED, TIME_LIMIT
 from ..warmup import loads_kernels, smallest_ending_model, smallest_model
 
 _TABLES, _GRID = 0.025, 0.5  # shares of the time limit: each table, a grid
-_SET_UP, _PRICED_SET_UP = 0.15, 0.02  # the same for the set-up of a search without a price, and of one with a price
+_SET_UP, _PRICED_SET_UP = 0.05, 0.02  # the same for the set-up of a search without a price, and of one with a price
 _EXPECTATION, _MORE_EXPECTATION = 0.03, 0.1  # the same for column generation at first, and each time after that
 _PILOT = 2e8  # products of the first table, which tells how many there is time for
 _SPEED = 1.5e9  # products a second, about
