@@ -410,7 +410,7 @@ def test_an_answer_at_once_heeds_budgets_that_are_limited(unlimited: float) -> N
 
 
 def test_an_answer_at_once_is_bounded_by_what_its_policy_earns() -> None:
-    model = rc.problems.make("tiger", budget=1e9)
+    model = rc.problems.make("ce", budget=1e9)
     found = early._at_once("arcs", model, early.Aim(in_every_history=True), "interrupted", {})
     assert found.admissible
     assert found.lower == pytest.approx(found.reward)
