@@ -40,9 +40,9 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
     "exp-gradient" have ``iterations``, and the latter ``variant="derived"`` or ``"paper"``; "cgcp-cl" has ``step_time``
     and ``overspent``; "cpbvi" and "cpbvi-d" have ``beliefs``, ``iterations``, ``blind_plans`` and ``planned_budget``.
 
-    A work limit makes a result repeatable: the same model, seed and work limit give the same bounds and policy on any
-    machine. Steps are counted in the set-up as well as in the search, about 100 million in a second, and the seconds of
-    the result are such steps. A time limit gives what the machine has time for.
+    A work limit makes a result repeatable: the same model, seed and work limit give the same bounds and policy, however
+    fast and busy the machine is. Steps are counted in the set-up as well as in the search; 100 million of them count as
+    a second of the result. A time limit gives what the machine has time for.
     """
     if not isinstance(model, CPOMDP):
         raise InputError(f"{model!r} is no model; rc.problems.make(name) makes one")
@@ -51,7 +51,7 @@ def solve(model: CPOMDP, solver: str = DEFAULT, **options: Unpack[Options]) -> R
     given: dict[str, Any] = dict(options)
     work_limit = given.pop("work_limit", None)
     if work_limit is not None:
-        check_work_limit(work_limit, given.get("time_limit"), chosen)
+        check_work_limit(work_limit, given, chosen)
         given["time_limit"] = work_limit / STEPS_PER_SECOND
     progress = given.pop("progress", None)
     is_live = progress if isinstance(progress, bool) else None

@@ -33,12 +33,14 @@ def check_common(epsilon: Any, time_limit: Any, memory_limit: Any, seed: Any, pr
         raise InputError(f"progress must be a function, not {progress!r}")
 
 
-def check_work_limit(work_limit: Any, time_limit: Any, solver: Solver) -> None:
-    """Refuse a work limit that is no number of steps, stands beside a time limit, or that the solver cannot keep."""
+def check_work_limit(work_limit: Any, options: dict[str, Any], solver: Solver) -> None:
+    """Refuse a work limit that is no number of steps, stands beside times, or that the solver cannot keep."""
     if not is_number(work_limit) or not 0 < work_limit < np.inf:
         raise InputError(f"the work limit must be a number of steps above 0, not {short(work_limit)}")
-    if time_limit is not None:
+    if options.get("time_limit") is not None:
         raise InputError("give a time limit or a work limit, not both")
+    if options.get("act_time") is not None:
+        raise InputError("a policy with act_time goes by the clock; give a time limit, not a work limit")
     if not solver.counts_work:
         raise InputError(f"solver {solver.name!r} does not count its work; give a time limit")
 
